@@ -1,0 +1,135 @@
+"""Every input error is worded here, once: the argument, what came, what to do."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+T = TypeVar("T")
+
+_COMPLEX = (
+    "{name} is complex, which is not supported yet. Treat the parts apart: {name}.real and {name}.imag, "
+    "with sigma the noise level of one part."
+)
+
+
+def real_array(y: Any, name: str = "y") -> NDArray[Any]:
+    """Return `y` as an array of real numbers, without a copy; refuse what is not one."""
+    if isinstance(y, np.ma.MaskedArray):
+        msg = f"{name} is a masked array, whose mask would be ignored. Pass the valid entries: {name}.compressed()."
+        raise TypeError(msg)
+    a = np.asarray(y)
+    if a.dtype.kind == "c":
+        raise TypeError(_COMPLEX.format(name=name))
+    if a.dtype.kind not in "fiu":
+        msg = f"{name} must hold real numbers, got dtype {a.dtype}. Convert it first: np.asarray({name}, dtype=float)."
+        raise TypeError(msg)
+    return a
+
+
+def data(y: Any, name: str = "y") -> NDArray[Any]:
+    """Return `y` as a non-empty array of real numbers; whether they are finite is checked by who reads them."""
+    a = real_array(y, name)
+    if a.ndim == 0:
+        msg = f"{name} must be an array, got the single number {a}. For one entry: [{a}]."
+        raise ValueError(msg)
+    if a.size == 0:
+        msg = f"{name} is empty, with shape {a.shape}. Pass at least one entry."
+        raise ValueError(msg)
+    return a
+
+
+def finite(a: NDArray[Any], name: str = "y") -> None:
+    """Raise if `a` holds NaN or infinity."""
+    if a.dtype.kind == "f" and not np.isfinite(a).all():
+        raise not_finite(a.size - int(np.isfinite(a).sum()), a.size, name)
+
+
+def not_finite(bad: int, size: int, name: str = "y") -> ValueError:
+    """Return the error for `bad` entries of `size` that are NaN or infinite."""
+    return ValueError(
+        f"{name} holds {bad} NaN or infinite entries out of {size}. Leave them out first: {name}[np.isfinite({name})]."
+    )
+
+
+def noise_level(sigma: Any) -> float:
+    """Return `sigma` as a positive number whose square neither overflows nor vanishes."""
+    if sigma is None:
+        msg = "sigma, the noise level, is missing. To estimate it from y: sigma=estimate_sigma(y)."
+        raise TypeError(msg)
+    if np.ndim(sigma) > 0:
+        msg = (
+            f"sigma must be one number, got an array of shape {np.shape(sigma)}. "
+            "If the noise level varies, divide y by it and pass sigma=1."
+        )
+        raise ValueError(msg)
+    value = number(sigma, "sigma")
+    if not (value > 0 and math.isfinite(value)):
+        msg = f"sigma must be positive and finite, got {sigma}. To estimate it from y: estimate_sigma(y)."
+        raise ValueError(msg)
+    if not 1e-153 <= value <= 1e153:
+        msg = f"sigma must lie between 1e-153 and 1e153, for its square is needed, got {sigma}. Rescale y and sigma."
+        raise ValueError(msg)
+    return value
+
+
+def number(value: Any, name: str) -> float:
+    """Return `value` as a float; refuse strings, booleans, arrays and complex numbers."""
+    if isinstance(value, bool | np.bool_ | str | bytes) or np.ndim(value) > 0 or np.iscomplexobj(value):
+        msg = f"{name} must be a real number, got {value!r}."
+        raise TypeError(msg)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        msg = f"{name} must be a real number, got {value!r}."
+        raise TypeError(msg) from None
+
+
+def threshold(value: Any) -> Any:
+    """Return `value`, a threshold or an array of them, as float64; refuse negative ones and NaN."""
+    t = real_array(value, "threshold").astype(np.float64)
+    bad = ~(t >= 0)
+    if bad.any():
+        msg = f"threshold must be at least 0, got {t[bad].flat[0]}."
+        raise ValueError(msg)
+    return t[()]
+
+
+def thresholds(values: Any) -> Array:
+    """Return `values` as an ascending vector of thresholds; infinity (kill everything) may come last."""
+    if isinstance(values, str):
+        msg = f'thresholds must be numbers, None (a default grid) or "all", got {values!r}.'
+        raise ValueError(msg)
+    t = np.atleast_1d(real_array(values, "thresholds")).astype(np.float64)
+    if t.ndim != 1:
+        msg = f"thresholds must be a vector, got shape {t.shape}. Flatten and sort them."
+        raise ValueError(msg)
+    if t.size == 0:
+        msg = "thresholds is empty. Pass at least one, or None for a default grid."
+        raise ValueError(msg)
+    if np.isnan(t).any():
+        msg = f"thresholds holds {int(np.isnan(t).sum())} NaN out of {t.size}. Remove them."
+        raise ValueError(msg)
+    if t[0] < 0 or t.min() < 0:
+        msg = f"thresholds must be at least 0, got {t.min()}. Magnitudes are compared with them."
+        raise ValueError(msg)
+    if (np.diff(t) < 0).any():
+        msg = "thresholds must ascend. Sort them: np.sort(thresholds)."
+        raise ValueError(msg)
+    return t
+
+
+def choice(what: str, name: str, known: Mapping[str, T]) -> T:
+    """Return what goes by that name; for another name the error lists those there are, and the nearest."""
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    msg = f"unknown {what} {name!r}.{hint} There are {', '.join(map(repr, sorted(known)))}."
+    raise ValueError(msg)

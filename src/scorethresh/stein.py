@@ -1,0 +1,172 @@
+"""Stein's formula with jumps: the sums that SURE and SCORE are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._validate import Array
+from .cells import CELLS_PER_BANDWIDTH, REACH, Cells
+from .curve import RiskCurve
+from .density import REACH_EXACT, kernel_factor, kernel_sums, kernel_terms
+from .magnitudes import NODES, TO_WEIGHTS, Magnitudes, gather
+from .rules import PiecewiseLinear, Rule, jumps_of, kinks_of
+
+# Beyond this many (entry, threshold) pairs the kernel sums of an exact sample are taken on a compressed copy.
+_MOST_PAIRS = 1 << 26
+
+
+def stein_curve(
+    sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule, bandwidth: float | None = None
+) -> RiskCurve:
+    """Return ``||y - x||^2 - P sigma^2 + 2 sigma^2 DOF`` at every threshold.
+
+    DOF is the sum of the rule's derivatives plus, per jump, its height times the density of the entries at the jump.
+    The density is that of a Gaussian kernel, times ``sqrt(1 + bandwidth^2 / sigma^2)`` as in the paper; without a
+    bandwidth there is no such term.
+    """
+    tried = thresholds[: np.searchsorted(thresholds, np.inf)]
+    if sample.cells is not None and tried.size:
+        _check_cells(sample.cells, tried, rule, bandwidth)
+    # Rows: dof, risk, and the sum over entries of the squared terms of the risk; in units of sigma.
+    sums = np.zeros((3, thresholds.size))
+    if tried.size:
+        if isinstance(rule, PiecewiseLinear) and len(rule.jumps(1.0)) <= 1:
+            sums[:, : tried.size] = _straight_sums(sample, tried, sigma, rule, bandwidth)
+        else:
+            sums[:, : tried.size] = _general_sums(sample, tried, sigma, rule, bandwidth)
+    with np.errstate(over="ignore"):  # entries beyond 1e77 sigma make the standard error infinite
+        killed = np.square(sample.nodes / sigma) - 1
+        sums[1, tried.size :] = sample.weights @ killed
+        sums[2, tried.size :] = sample.weights @ killed**2
+        dof, risk, square = sums
+        spread = (square - risk**2 / sample.size).clip(min=0) / max(sample.size - 1, 1)
+    stderr = np.sqrt(spread * sample.size) if sample.size > 1 else np.full(risk.shape, np.inf)
+    return RiskCurve(thresholds, risk * sigma**2, dof, stderr * sigma**2, sample.size, sigma)
+
+
+def _check_cells(cells: Cells, thresholds: Array, rule: Rule, bandwidth: float | None) -> None:
+    kinks = kinks_of(rule, thresholds)
+    missing = kinks[~cells.have(kinks)]
+    if missing.size:
+        msg = (
+            f"this sample was not compressed for this rule and these thresholds: {missing[0]:.17g} and "
+            f"{missing.size - 1} more are not edges of its cells. Pass the same thresholds and rule to "
+            "Magnitudes.compress, or use Magnitudes.exact(y)."
+        )
+        raise ValueError(msg)
+    if bandwidth is not None and bandwidth < cells.bandwidth * (1 - 1e-9):
+        msg = (
+            f"this sample was compressed for bandwidths of at least {cells.bandwidth:.8g}, got "
+            f"{bandwidth:.8g}. Pass bandwidth={bandwidth:.8g} to Magnitudes.compress, or use Magnitudes.exact(y)."
+        )
+        raise ValueError(msg)
+
+
+def _general_sums(sample: Magnitudes, thresholds: Array, sigma: float, rule: Rule, bandwidth: float | None) -> Array:
+    """Return dof, risk and squares for any rule: the definition, evaluated threshold by threshold."""
+    z = sample.nodes / sigma
+    sums = np.empty((3, thresholds.size))
+    jumps = [] if bandwidth is None else jumps_of(rule, thresholds)
+    for k, t in enumerate(thresholds):
+        dof = np.array(rule.derivative(sample.nodes, t), dtype=np.float64)
+        risk = np.square((sample.nodes - rule(sample.nodes, t)) / sigma) - 1
+        for positions, heights in jumps:
+            h = bandwidth / sigma  # type: ignore[operator]
+            dof += kernel_factor(h) * (heights[k] / sigma) * kernel_terms(z, positions[k] / sigma, h)
+        risk += 2 * dof
+        sums[:, k] = sample.weights @ dof, sample.weights @ risk, sample.weights @ risk**2
+    return sums
+
+
+def _straight_sums(
+    sample: Magnitudes, thresholds: Array, sigma: float, rule: PiecewiseLinear, bandwidth: float | None
+) -> Array:
+    """Return what `_general_sums` does, for a rule of straight pieces, from cumulative sums of powers.
+
+    On a piece the rule is ``a + b z``, so an entry's term of the risk is the polynomial
+    ``((1 - b) z - a)^2 - 1 + 2 b``, and sums over the entries of a piece are differences of cumulative sums.
+    """
+    count = thresholds.size
+    starts, slopes, smooth = _polynomials(rule, thresholds, sigma)
+    cuts = np.zeros((slopes.shape[0] + 1, count), dtype=np.int64)
+    cuts[-1] = sample.nodes.size
+    for p, start in enumerate(starts, start=1):
+        # Entries at a start belong below it, except at 0, where every rule is the identity.
+        cuts[p] = np.where(start > 0, np.searchsorted(sample.nodes, start, side="right"), 0)
+
+    # Entries so large are in the last piece, of which only the count is used; their fourth power must be finite.
+    z = np.minimum(sample.nodes / sigma, 1e76)
+    powers = np.zeros((5, z.size + 1))
+    term = sample.weights
+    for q in range(5):
+        np.cumsum(term, out=powers[q, 1:])
+        term = term * z if q < 4 else term
+    within = np.diff(powers[:, cuts], axis=1)
+    within[0] = np.rint(within[0])  # a count, also of weighted nodes, for cells end where pieces do
+
+    c0, c1, c2 = smooth.transpose(1, 0, 2)
+    squared = np.stack([c0 * c0, 2 * c0 * c1, c1 * c1 + 2 * c0 * c2, 2 * c1 * c2, c2 * c2])
+    sums = np.stack(
+        [
+            (slopes * within[0]).sum(axis=0),
+            (c0 * within[0] + c1 * within[1] + c2 * within[2]).sum(axis=0),
+            (squared * within).sum(axis=(0, 1)),
+        ]
+    )
+    if bandwidth is not None:
+        for positions, heights in jumps_of(rule, thresholds):
+            many = sample.cells is None and sample.size * count > _MOST_PAIRS
+            add = _jump_on_cells if many and np.array_equal(positions, thresholds) else _jump
+            h = bandwidth / sigma
+            sums += add(sample, thresholds, positions, kernel_factor(h) * heights / sigma, sigma, rule, h)
+    return sums
+
+
+def _polynomials(rule: PiecewiseLinear, thresholds: Array, sigma: float) -> tuple[list[Array], Array, Array]:
+    """Return, per piece and threshold: where it starts (the first left out), its slope, the terms' coefficients."""
+    pieces = rule.pieces(thresholds)
+    starts = [np.broadcast_to(piece.start, thresholds.size) for piece in pieces[1:]]
+    slopes, smooth = np.empty((len(pieces), thresholds.size)), np.empty((len(pieces), 3, thresholds.size))
+    for p, (_, intercept, b) in enumerate(pieces):
+        a = intercept / sigma
+        slopes[p] = b
+        smooth[p, 0], smooth[p, 1], smooth[p, 2] = a * a - 1 + 2 * b, -2 * (1 - b) * a, (1 - b) ** 2
+    return starts, slopes, smooth
+
+
+def _jump(
+    sample: Magnitudes, thresholds: Array, positions: Array, share: Array, sigma: float, rule: PiecewiseLinear, h: float
+) -> Array:
+    """Return what the one jump of a rule of straight pieces adds to dof, risk and squares."""
+    reach = REACH_EXACT if sample.cells is None else REACH
+    starts, _, smooth = _polynomials(rule, thresholds, sigma)
+    k1, k2, ks = kernel_sums(sample, positions / sigma, starts, smooth, sigma=sigma, h=h, reach=reach)
+    return np.stack([share * k1, 2 * share * k1, 4 * share * (ks + share * k2)])
+
+
+def _jump_on_cells(
+    sample: Magnitudes, thresholds: Array, positions: Array, share: Array, sigma: float, rule: PiecewiseLinear, h: float
+) -> Array:
+    """Return what `_jump` does, for a jump at the threshold, when there are too many thresholds to sum at each.
+
+    As a function of the threshold a kernel sum is as smooth as the kernel: it is interpolated from 12 points per
+    cell, to rounding. The squares have steps in them; they are interpolated linearly from the ends of the cells.
+    """
+    width = CELLS_PER_BANDWIDTH * h * sigma / 2
+    bins, where = np.unique(np.floor(positions / width), return_inverse=True)
+    edges = np.unique(np.concatenate([bins, bins + 1])) * width
+    small = gather(sample.nodes, Cells.make(edges, rule, h * sigma))
+
+    points = (bins[:, None] + (1 + NODES) / 2).ravel() * (width / sigma)
+    k1 = kernel_sums(small, points, [], np.zeros((1, 3, points.size)), sigma=sigma, h=h, reach=REACH)[0]
+    series = k1.reshape(bins.size, NODES.size) @ TO_WEIGHTS.T
+    t = 2 * (positions / width - bins[where]) - 1
+    last, this = np.zeros((2, t.size))
+    for q in range(NODES.size - 1, 0, -1):  # Clenshaw's sum of the Chebyshev series
+        last, this = this, 2 * t * this - last + series[where, q]
+    dof = share * (t * this - last + series[where, 0])
+
+    starts, _, smooth = _polynomials(rule, edges, sigma)
+    _, k2, ks = kernel_sums(small, edges / sigma, starts, smooth, sigma=sigma, h=h, reach=REACH)
+    squares = 4 * share * (np.interp(positions, edges, ks) + share * np.interp(positions, edges, k2))
+    return np.stack([dof, 2 * dof, squares])

@@ -1,0 +1,12 @@
+import hypothesis
+import numpy as np
+import pytest
+
+# Compiling the loops may take seconds the first time, and the machines that run this are noisy.
+hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
+hypothesis.settings.load_profile("default")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20130715)

@@ -1,0 +1,119 @@
+"""Slow definitions: direct sums, mpmath and quadrature. They share no code with the package."""
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+from scipy import integrate, optimize
+
+mp.mp.dps = 40
+
+
+def score_mp(y, lam, sigma, h):
+    """DOF (4) and SCORE of the paper, and the sum of the absolute terms of SCORE, in 40 digits."""
+    y, lam, sigma, h = [mp.mpf(float(v)) for v in np.ravel(y)], mp.mpf(lam), mp.mpf(sigma), mp.mpf(h)
+    n1 = sum(abs(v) > lam for v in y)
+    kernel = mp.fsum(mp.exp(-((v + lam) ** 2) / (2 * h**2)) + mp.exp(-((v - lam) ** 2) / (2 * h**2)) for v in y)
+    jump = lam * mp.sqrt(sigma**2 + h**2) / (mp.sqrt(2 * mp.pi) * sigma * h) * kernel
+    smooth = [v**2 - sigma**2 + (2 * sigma**2 - v**2 if abs(v) > lam else 0) for v in y]
+    size = mp.fsum(v**2 for v in y if abs(v) <= lam) + (len(y) + 2 * n1) * sigma**2 + 2 * sigma**2 * jump
+    return n1 + jump, mp.fsum(smooth) + 2 * sigma**2 * jump, size
+
+
+def score_sum(y, lam, sigma, h):
+    """The same by correctly rounded sums of doubles, for large P; in units of sigma."""
+    z = [abs(float(v)) / sigma for v in np.ravel(y)]
+    t, k = lam / sigma, h / sigma
+    n1 = sum(abs(float(v)) > lam for v in np.ravel(y))
+    kernel = math.fsum(math.exp(-0.5 * ((v + t) / k) ** 2) + math.exp(-0.5 * ((v - t) / k) ** 2) for v in z)
+    jump = t * math.sqrt(1 + k * k) / (math.sqrt(2 * math.pi) * k) * kernel
+    killed = math.fsum(v * v for v in z if v <= t)
+    return n1 + jump, killed - len(z) + 2 * n1 + 2 * jump, killed + len(z) + 2 * n1 + 2 * jump
+
+
+def terms(y, threshold, sigma, rule, h):
+    """Each entry's term of SCORE and of its DOF, for any rule, by the definition."""
+    y = np.abs(np.ravel(y)).astype(float)
+    dof = np.array([float(rule.derivative(v, threshold)) for v in y])
+    for position, height in rule.jumps(threshold) if h else ():
+        e = [math.exp(-0.5 * ((v - position) / h) ** 2) + math.exp(-0.5 * ((v + position) / h) ** 2) for v in y]
+        dof += height * math.sqrt(sigma**2 + h**2) / (math.sqrt(2 * math.pi) * sigma * h) * np.array(e)
+    value = np.array([float(rule(v, threshold)) for v in y])
+    return (y - value) ** 2 - sigma**2 + 2 * sigma**2 * dof, dof
+
+
+def hard_mp(x0, lam, sigma):
+    """Risk and DOF (Lemma) of hard thresholding at the means x0, in enough digits to lose 200 of them."""
+    with mp.workdps(240):
+        return _hard_mp(x0, mp.mpf(lam), mp.mpf(sigma))
+
+
+def _hard_mp(x0, lam, sigma):
+    risk = dof = mp.mpf(0)
+    for value in np.ravel(x0):
+        x = mp.mpf(float(value))
+        a, b = (-lam - x) / sigma, (lam - x) / sigma
+        p0 = mp.ncdf(b) - mp.ncdf(a)
+        risk += sigma**2 * (1 - p0 + b * mp.npdf(b) - a * mp.npdf(a)) + x**2 * p0
+        plus, minus = (x + lam) / (mp.sqrt(2) * sigma), (x - lam) / (mp.sqrt(2) * sigma)
+        dof += 1 - (mp.erf(plus) - mp.erf(minus)) / 2
+        dof += lam / (mp.sqrt(2 * mp.pi) * sigma) * (mp.exp(-(plus**2)) + mp.exp(-(minus**2)))
+    return risk, dof
+
+
+def expect(f, x0, sigma, kinks):
+    """E f(Y) for Y ~ N(x0, sigma^2), by quadrature between the kinks and their mirror images."""
+    breaks = np.sort(np.concatenate([kinks, np.negative(kinks)]))
+    marks = np.concatenate([[x0 - 12 * sigma], breaks[np.abs(breaks - x0) < 12 * sigma], [x0 + 12 * sigma]])
+
+    def density(v):
+        return f(v) * math.exp(-0.5 * ((v - x0) / sigma) ** 2) / (math.sqrt(2 * math.pi) * sigma)
+
+    # A hair inside each piece, so that the value at a jump itself is never used.
+    return math.fsum(
+        integrate.quad(density, a + 1e-13 * sigma, b - 1e-13 * sigma, epsabs=1e-14, epsrel=1e-13, limit=200)[0]
+        for a, b in itertools.pairwise(marks)
+    )
+
+
+def by_quadrature(rule, x0, threshold, sigma, kinks):
+    """Risk E (x(Y) - x0)^2 and DOF cov(Y, x(Y)) / sigma^2 of one mean, for any rule, from their definitions."""
+    risk = expect(lambda v: (float(rule(v, threshold)) - x0) ** 2, x0, sigma, kinks)
+    dof = expect(lambda v: (v - x0) * float(rule(v, threshold)), x0, sigma, kinks) / sigma**2
+    return risk, dof
+
+
+def kernel_moments_mp(x0, a, sigma, h):
+    """Mean and variance of the paper's A(Y, a) by the paper's formulas, in enough digits to lose most of them."""
+    with mp.workdps(80):
+        d2, sigma2, h2 = (mp.mpf(x0) - mp.mpf(a)) ** 2, mp.mpf(sigma) ** 2, mp.mpf(h) ** 2
+        s2 = sigma2 + h2
+        mean = mp.exp(-d2 / (2 * s2))
+        second = s2 / (mp.sqrt(h2) * mp.sqrt(2 * sigma2 + h2)) * mp.exp(-d2 / (2 * sigma2 + h2))
+        return mean, second - mp.exp(-d2 / s2)
+
+
+def kernel_moments_quad(x0, a, sigma, h):
+    """The same from the definition, by quadrature."""
+    edges = np.linspace(min(x0, a) - 10 * sigma, max(x0, a) + 10 * sigma, 60)
+
+    def kernel(v):
+        return math.sqrt(sigma**2 + h**2) / h * math.exp(-0.5 * ((v - a) / h) ** 2)
+
+    mean = expect(kernel, x0, sigma, edges)
+    return mean, expect(lambda v: (kernel(v) - mean) ** 2, x0, sigma, edges)
+
+
+def penalised(y, penalty):
+    """The minimiser of (x - y)^2 / 2 + penalty(x), by a grid and a local search around its best point."""
+    grid = np.linspace(0, abs(y) + 1, 20001)
+    cost = [(x - abs(y)) ** 2 / 2 + penalty(x) for x in grid]
+    k = int(np.argmin(cost))
+    if k == 0:
+        return 0.0
+    around = grid[max(k - 1, 0)], grid[min(k + 1, grid.size - 1)]
+    best = optimize.minimize_scalar(
+        lambda x: (x - abs(y)) ** 2 / 2 + penalty(x), bounds=around, method="bounded", options={"xatol": 1e-12}
+    )
+    return math.copysign(best.x, y)
