@@ -11,9 +11,9 @@ from numba.types import CPointer, float32, float64, int32, int64, void
 # Chebyshev moments kept per cell.
 ORDER = 12
 
-# A double's bits shifted by these leave the exponent and the first 8 (or 2) mantissa bits: a monotone key with
-# 256 (or 4) values per octave.
-FINE = 44
+# A double's bits shifted by these leave the exponent and the first 9 (or 2) mantissa bits: a monotone key with
+# 512 (or 4) values per octave.
+FINE = 43
 COARSE = 50
 
 _FLAGS = {"nopython": True, "error_model": "numpy", "fastmath": {"contract"}}

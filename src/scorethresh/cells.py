@@ -13,7 +13,7 @@ from .rules import Rule, jumps_of, kinks_of
 
 # As in _loops.py: Chebyshev moments per cell, and the shifts that turn a double into a key.
 ORDER = 12
-FINE = 44
+FINE = 43
 COARSE = 50
 # On a cell of at most this many bandwidths the Gaussian kernel is a polynomial of degree ORDER - 1 to
 # 2 (0.61 / 4)^12 / sqrt(12!) = 1.5e-14.
