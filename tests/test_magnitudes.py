@@ -153,7 +153,7 @@ def test_memory_does_not_grow_with_the_data():
 
 
 def test_cells_stay_few_when_thresholds_are_far_apart():
-    cells = Cells.make(np.array([0.0, 1.0, 1e6, 1e100]), as_rule("hard"), 0.01)
+    cells = Cells.make(np.array([0.0, 1.0, 1e6, 1e100]), as_rule("hard"), 1.0, 0.01)
     assert len(cells) < 10_000
     assert cells.have(cells.thresholds).all()
 

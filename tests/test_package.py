@@ -17,7 +17,7 @@ SOURCE = Path(st.__file__).parent
 ORDER = [
     "_validate _native _loops",
     "rules cells magnitudes curve density noise",
-    "stein",
+    "gaussian stein",
     "methods",
     "select",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._validate import Array
-from .rules import Rule, jumps_of, kinks_of
+from .rules import Rule, kinks_of
 
 # As in _loops.py: Chebyshev moments per cell, and the shifts that turn a double into a key.
 ORDER = 12
@@ -36,43 +36,51 @@ class Cells:
         Ascending, from 0. Entries at 0 belong to the first cell.
     thresholds
         The finite thresholds that the cells were made for; each is an edge.
-    width
-        The widest cell near a jump.
+    bandwidth
+        The narrowest kernel that the cells serve.
     top
         The edge from which on the cells are those of the ladder.
     """
 
     edges: Array
     thresholds: Array
-    width: float
+    bandwidth: float
     top: float
 
     @classmethod
-    def make(cls, thresholds: Array, rule: Rule, bandwidth: float) -> Cells:
-        """Return cells fine enough for risk curves of `rule` at `thresholds`, with kernels of that bandwidth."""
-        thresholds = thresholds[np.isfinite(thresholds)]
-        jumps = np.unique([positions for positions, _ in jumps_of(rule, thresholds)])
-        kinks = kinks_of(rule, thresholds)
-        reach, width = REACH * bandwidth, CELLS_PER_BANDWIDTH * bandwidth
+    def make(cls, thresholds: Array, rule: Rule, sigma: float, bandwidth: float) -> Cells:
+        """Return cells fine enough for risk curves of `rule` at `thresholds`, with kernels of that bandwidth.
 
-        def near_jump(points: Array) -> Any:
-            """Tell which points a kernel at some jump reaches."""
-            if jumps.size == 0:
-                return np.zeros(points.shape, dtype=bool)
-            i = np.searchsorted(jumps, points)
-            below, above = jumps[np.maximum(i - 1, 0)], jumps[np.minimum(i, jumps.size - 1)]
+        Within 6.5 sigma of the kinks they are also fine enough for a histogram that keeps the shape of the noise.
+        """
+        thresholds = thresholds[np.isfinite(thresholds)]
+        kinks = kinks_of(rule, thresholds)
+        zones = [(REACH * bandwidth, CELLS_PER_BANDWIDTH * bandwidth), (6.5 * sigma, sigma / 20)]
+
+        def near(points: Array, reach: float) -> Any:
+            """Tell which points lie within reach of a kink."""
+            i = np.searchsorted(kinks, points)
+            below, above = kinks[np.maximum(i - 1, 0)], kinks[np.minimum(i, kinks.size - 1)]
             return np.minimum(np.abs(points - below), np.abs(points - above)) < reach
 
-        wide = np.flatnonzero(np.diff(jumps) > 2 * reach)
-        ends = np.concatenate([jumps[wide] + reach, jumps[wide + 1] - reach, jumps[-1:] + reach, jumps[:1] - reach])
-        top = _LADDER[np.searchsorted(_LADDER, max(kinks.max(initial=0.0), ends.max(initial=0.0)))]
+        def ends(reach: float) -> Array:
+            """Return where the neighbourhoods of the kinks end."""
+            wide = np.flatnonzero(np.diff(kinks) > 2 * reach)
+            return np.concatenate([kinks[wide] + reach, kinks[wide + 1] - reach, kinks[-1:] + reach, kinks[:1] - reach])
+
+        marks = np.concatenate([[0.0], kinks, *(ends(reach) for reach, _ in zones)])
+        top = _LADDER[np.searchsorted(_LADDER, marks.max())]
         lowest = thresholds[thresholds > 0].min(initial=np.inf)
-        ladder = _LADDER[(min(lowest, top) <= _LADDER) & ((top <= _LADDER) | ~near_jump(_LADDER))]
-        marks = np.unique(np.concatenate([[0.0], kinks, ends[ends > 0], ladder, [np.finfo(float).max]]))
+        between = ~near(_LADDER, max(reach for reach, _ in zones))
+        ladder = _LADDER[(min(lowest, top) <= _LADDER) & ((top <= _LADDER) | between)]
+        marks = np.unique(np.concatenate([marks[marks >= 0], ladder, [np.finfo(float).max]]))
 
         low, high = marks[:-1], marks[1:]
         grain: float = getattr(rule, "grain", 0.1)
-        limit = np.where(near_jump(low / 2 + high / 2), width, np.inf)
+        limit = np.full(low.size, np.inf)
+        for reach, width in zones:
+            inside = near(low / 2 + high / 2, reach)
+            limit[inside] = np.minimum(limit[inside], width)
         graded = (low >= lowest) & (low < top)
         limit[graded] = np.minimum(limit[graded], grain * low[graded])
         parts = np.ceil((high - low) / limit * (1 - 1e-9)).clip(1)
@@ -86,18 +94,13 @@ class Cells:
         parts = parts.astype(np.int64)
         step = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
         edges = np.repeat(low, parts) + np.repeat((high - low) / parts, parts) * step
-        return cls(np.append(edges, marks[-1]), thresholds, width, top)
+        return cls(np.append(edges, marks[-1]), thresholds, bandwidth, top)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Cells) and np.array_equal(self.edges, other.edges)
 
     def __len__(self) -> int:
         return self.edges.size - 1
-
-    @property
-    def bandwidth(self) -> float:
-        """The narrowest kernel that the cells serve."""
-        return self.width / CELLS_PER_BANDWIDTH
 
     def have(self, points: Array) -> Any:
         """Tell which of the points are edges."""

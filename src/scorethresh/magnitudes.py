@@ -121,7 +121,7 @@ class Magnitudes:
         if not 0 < _validate.number(bandwidth, "bandwidth") < np.inf:
             msg = f"bandwidth must be positive and finite, got {bandwidth}."
             raise ValueError(msg)
-        return gather(y, Cells.make(_validate.thresholds(thresholds), as_rule(rule), bandwidth))
+        return gather(y, Cells.make(_validate.thresholds(thresholds), as_rule(rule), sigma, bandwidth))
 
     def __add__(self, other: Magnitudes) -> Magnitudes:
         if not isinstance(other, Magnitudes):

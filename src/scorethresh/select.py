@@ -88,7 +88,7 @@ def _curve(y: Any, thresholds: Any, sigma: Any, rule: Rule, method: Method) -> t
         tried = default_thresholds(size, sigma)
     if sample is None:
         small = size <= SMALL or not np.isfinite(tried).any()
-        cells = None if small else Cells.make(tried, rule, method.resolution(size, sigma))
+        cells = None if small else Cells.make(tried, rule, sigma, method.resolution(size, sigma))
         sample = Magnitudes.exact(y) if cells is None else gather(y, cells)
     return sample, method.curve(sample, tried, sigma=sigma, rule=rule)
 

@@ -155,7 +155,7 @@ def _jump_on_cells(
     width = CELLS_PER_BANDWIDTH * h * sigma / 2
     bins, where = np.unique(np.floor(positions / width), return_inverse=True)
     edges = np.unique(np.concatenate([bins, bins + 1])) * width
-    small = gather(sample.nodes, Cells.make(edges, rule, h * sigma))
+    small = gather(sample.nodes, Cells.make(edges, rule, sigma, h * sigma))
 
     points = (bins[:, None] + (1 + NODES) / 2).ravel() * (width / sigma)
     k1 = kernel_sums(small, points, [], np.zeros((1, 3, points.size)), sigma=sigma, h=h, reach=REACH)[0]
