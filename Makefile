@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench papers clean
 
 # One stamp file per set of extras; a change of pyproject.toml installs anew.
 $(VENV)/.%: pyproject.toml
@@ -24,6 +24,12 @@ check: $(VENV)/.check
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/bench_curve.py
+
+# The figures of the paper and of docs/theory.md, into out/score2013.
+papers: $(VENV)/.papers
+	$(BIN)/python -m papers.score2013.fig_risk
+	$(BIN)/python -m papers.score2013.theorem
+	$(BIN)/python -m papers.score2013.bandwidth
 
 clean:
 	rm -rf $(VENV) out build dist

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 import scorethresh as st
 from oracles import kernel_moments_mp, kernel_moments_quad, score_mp, score_sum, terms
 from scorethresh import stein
-from scorethresh.density import kernel_moments
+from scorethresh.density import Kernel, kernel_moments
 from scorethresh.stein import stein_curve
 from test_magnitudes import mixed
 from test_rules import RULES
@@ -85,8 +85,24 @@ def test_any_rule_equals_its_definition(rng, rule, h):
         pytest.skip("SURE refuses rules that jump")
     sigma, y = 1.3, rng.normal(scale=3, size=60)
     thresholds = np.array([0.0, 0.4, 1.7, 6.0, 20.0])
-    curves = [stein_curve(st.Magnitudes.exact(y), thresholds, sigma=sigma, rule=rule, bandwidth=h)]
-    curves += [stein_curve(st.Magnitudes.exact(y), thresholds, sigma=sigma, rule=Opaque(rule), bandwidth=h)]
+    curves = [
+        stein_curve(
+            st.Magnitudes.exact(y),
+            thresholds,
+            sigma=sigma,
+            rule=rule,
+            kernel=None if h is None else Kernel("gaussian", h / sigma, True),
+        )
+    ]
+    curves += [
+        stein_curve(
+            st.Magnitudes.exact(y),
+            thresholds,
+            sigma=sigma,
+            rule=Opaque(rule),
+            kernel=None if h is None else Kernel("gaussian", h / sigma, True),
+        )
+    ]
     for curve in curves:
         for k, t in enumerate(thresholds):
             risk, dof = terms(y, t, sigma, rule, h)
@@ -116,6 +132,9 @@ class Opaque:
 
 class TwoSteps:
     """0, then half of y from the threshold on, then y from twice the threshold on."""
+
+    def __repr__(self):
+        return "TwoSteps()"
 
     def __call__(self, y, t):
         a = np.abs(y)
@@ -154,7 +173,13 @@ def test_compressed_curves_are_the_exact_ones(rule):
     y = million()
     h = 6 / 1e8 ** (1 / 3)
     thresholds = np.array([0.0, 1e-3, 1 / 64, 0.7, 1.5, 2.0, 3.1, 5.0, 6.3, 40.0])
-    sample = st.Magnitudes.compress(y, sigma=1.0, thresholds=thresholds, rule=rule, bandwidth=h)
+    sample = st.Magnitudes.compress(
+        y,
+        sigma=1.0,
+        thresholds=thresholds,
+        rule=rule,
+        bandwidth=h,
+    )
     kwargs = {"sigma": 1.0, "rule": rule, "method": st.Score(h)}
     a = st.risk_curve(sample, thresholds, **kwargs)
     b = st.risk_curve(st.Magnitudes.exact(y), thresholds, **kwargs)
@@ -180,8 +205,8 @@ def test_parts_compressed_apart_give_the_curve_of_the_whole(rng):
     thresholds = np.linspace(0, 5, 40)
     for rule in ("hard", "scad", "bridge"):
         make = functools.partial(st.Magnitudes.compress, sigma=1.0, thresholds=thresholds, rule=rule)
-        whole = st.risk_curve(make(y), sigma=1.0, rule=rule)
-        parts = st.risk_curve(sum(map(make, np.array_split(y, 6))), sigma=1.0, rule=rule)
+        whole = st.risk_curve(make(y), sigma=1.0, rule=rule, method="score")
+        parts = st.risk_curve(sum(map(make, np.array_split(y, 6))), sigma=1.0, rule=rule, method="score")
         for field in FIELDS:
             np.testing.assert_allclose(getattr(parts, field), getattr(whole, field), rtol=1e-9, atol=1e-3)
         np.testing.assert_allclose(parts.risk, whole.risk, rtol=1e-12)
@@ -193,7 +218,7 @@ def test_parts_compressed_apart_give_the_curve_of_the_whole(rng):
 def test_curves_scale_with_the_data(seed, c, size):
     rng = np.random.default_rng(seed)
     y, t = rng.normal(scale=2, size=size), np.sort(rng.uniform(0, 6, 5))
-    a, b = st.risk_curve(y, t, sigma=1.0), st.risk_curve(c * y, c * t, sigma=c)
+    a, b = st.risk_curve(y, t, sigma=1.0, method="score"), st.risk_curve(c * y, c * t, sigma=c, method="score")
     np.testing.assert_allclose(b.dof, a.dof, rtol=1e-12)
     np.testing.assert_allclose(b.risk / c**2, a.risk, rtol=1e-12, atol=1e-11 * size)
     np.testing.assert_allclose(b.stderr / c**2, a.stderr, rtol=1e-6, atol=1e-6)
@@ -203,8 +228,8 @@ def test_curves_scale_with_the_data(seed, c, size):
 def test_curves_ignore_order_and_sign(seed, size):
     rng = np.random.default_rng(seed)
     y = rng.normal(scale=2, size=size)
-    a = st.risk_curve(y, sigma=1.0)
-    b = st.risk_curve(rng.permutation(y) * rng.choice([-1, 1], size), sigma=1.0)
+    a = st.risk_curve(y, sigma=1.0, method="score")
+    b = st.risk_curve(rng.permutation(y) * rng.choice([-1, 1], size), sigma=1.0, method="score")
     for field in FIELDS:
         np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
 
@@ -306,7 +331,7 @@ def test_bias_of_the_degrees_of_freedom(rng, x0, low, high):
         "one over root i": i**-0.5 * snr / np.linalg.norm(i**-0.5),
         "laplace": rng.laplace(size=size),
     }[x0]
-    draws = [st.risk_curve(x0 + rng.normal(size=size), [2.0, 3.0], sigma=1.0).dof for _ in range(12)]
+    draws = [st.risk_curve(x0 + rng.normal(size=size), [2.0, 3.0], sigma=1.0, method="score").dof for _ in range(12)]
     true = st.risk_curve(x0, [2.0, 3.0], sigma=1.0, method=st.Oracle(x0)).dof
     bias = 100 * (np.mean(draws, axis=0) / true - 1)
     error = 100 * np.std(draws, axis=0) / true / math.sqrt(12)
@@ -347,7 +372,7 @@ def test_bandwidth_may_be_a_callable(rng):
 def test_kill_everything_leaves_the_energy(rng):
     y = rng.normal(size=200)
     for rule in RULES:
-        curve = st.risk_curve(y, [np.inf], sigma=0.7, rule=rule)
+        curve = st.risk_curve(y, [np.inf], sigma=0.7, rule=rule, method="score")
         assert curve.risk[0] == pytest.approx((y**2).sum() - 200 * 0.49)
         assert curve.dof[0] == 0
         assert curve.stderr[0] == pytest.approx(math.sqrt(200) * (y**2).std(ddof=1))

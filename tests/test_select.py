@@ -26,7 +26,7 @@ def test_selection_is_the_papers_algorithm(seed, size, sigma):
     y = sigma * spikes(rng, size, 0.2)
     thresholds = sigma * np.linspace(0.03, 6, 25)
     best, risk = brute_force(y, sigma, thresholds)
-    selection = st.select_threshold(y, sigma=sigma, thresholds=thresholds)
+    selection = st.select_threshold(y, sigma=sigma, thresholds=thresholds, method="score")
     assert selection.threshold == best
     assert selection.risk == pytest.approx(risk, rel=1e-10, abs=1e-10 * size * sigma**2)
     np.testing.assert_array_equal(selection.estimate, np.where(np.abs(y) >= best, y, 0))
@@ -38,7 +38,7 @@ def test_selection_is_the_papers_algorithm(seed, size, sigma):
 def test_all_thresholds_cover_every_possible_estimate(seed, size):
     """P + 1 different estimates: each kills the k smallest; the tried thresholds give them all."""
     y = np.random.default_rng(seed).normal(scale=2, size=size)
-    selection = st.select_threshold(y, sigma=1.0, thresholds="all")
+    selection = st.select_threshold(y, sigma=1.0, thresholds="all", method="score")
     tried = selection.curve.thresholds
     assert {np.count_nonzero(st.Hard()(y, t)) for t in tried} == set(range(size + 1))
     np.testing.assert_allclose(tried[1:-1], np.sort(np.abs(y)), rtol=1e-15)
@@ -49,8 +49,8 @@ def test_all_thresholds_cover_every_possible_estimate(seed, size):
 
 def test_all_thresholds_of_a_large_sample(rng):
     y = spikes(rng, 100_000)
-    every = st.select_threshold(y, sigma=1.0, thresholds="all")
-    grid = st.select_threshold(y, sigma=1.0)
+    every = st.select_threshold(y, sigma=1.0, thresholds="all", method="score")
+    grid = st.select_threshold(y, sigma=1.0, method="score")
     assert every.curve.thresholds.size == 100_002
     assert every.risk <= grid.risk + 1e-9 * abs(grid.risk)
     assert every.risk == pytest.approx(grid.risk, rel=0.01)

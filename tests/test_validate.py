@@ -86,7 +86,7 @@ def test_any_single_number_is_a_sigma(sigma):
         ([1.0, 0.5], ValueError, r"thresholds must ascend.*np\.sort"),
         ([1.0, np.nan], ValueError, "thresholds holds 1 NaN out of 2"),
         ([[1.0, 2.0]], ValueError, r"thresholds must be a vector, got shape \(1, 2\)"),
-        ("every", ValueError, "numbers, None .* or \"all\", got 'every'"),
+        ("every", ValueError, "numbers, None .* or \"all\" here, got 'every'"),
         (["1"], TypeError, "thresholds must hold real numbers"),
         ([1j], TypeError, "thresholds is complex"),
     ],

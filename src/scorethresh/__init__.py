@@ -5,25 +5,44 @@
 >>> y = np.random.default_rng(0).normal(size=1000)
 >>> y[:20] += 6.0
 >>> st.select_threshold(y, sigma=1.0).threshold
-3.65625
+3.46875
 """
 
 from .curve import RiskCurve
 from .magnitudes import Magnitudes
-from .methods import Method, Oracle, Score, Sure
+from .methods import (
+    CoupledBootstrap,
+    CrossValidation,
+    Fdr,
+    Jansen,
+    LittleBootstrap,
+    Method,
+    Mixture,
+    Oracle,
+    Score,
+    Selector,
+    Sure,
+    Universal,
+)
 from .noise import estimate_sigma
 from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Rule, Scad, Soft
-from .select import Selection, Status, risk_curve, select_threshold
+from .select import Selection, Status, compare, risk_curve, select_threshold
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Bridge",
+    "CoupledBootstrap",
+    "CrossValidation",
+    "Fdr",
     "Firm",
     "Garrote",
     "Hard",
+    "Jansen",
+    "LittleBootstrap",
     "Magnitudes",
     "Method",
+    "Mixture",
     "Oracle",
     "Piece",
     "PiecewiseLinear",
@@ -32,9 +51,12 @@ __all__ = [
     "Scad",
     "Score",
     "Selection",
+    "Selector",
     "Soft",
     "Status",
     "Sure",
+    "Universal",
+    "compare",
     "estimate_sigma",
     "risk_curve",
     "select_threshold",

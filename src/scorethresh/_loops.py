@@ -19,7 +19,7 @@ COARSE = 50
 _FLAGS = {"nopython": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
-def deposit(n, y, cells, edges, middle, scale, table, unit, first_key, tail_cell, tail_key, moments):
+def deposit(n, y, cells, edges, middle, scale, keys, table, unit, first_key, tail_cell, tail_key, moments):
     """Add the Chebyshev moments of each `|y|` to the row of its cell; return how many entries are not finite.
 
     Cell j holds ``edges[j] < |y| <= edges[j + 1]``. Up to ``edges[tail_cell]`` it is looked up in `table` by the
@@ -32,9 +32,9 @@ def deposit(n, y, cells, edges, middle, scale, table, unit, first_key, tail_cell
         v = abs(np.float64(y[i]))
         if v <= top:
             key = (np.float64(v * unit).view(np.int64) >> FINE) - first_key
-            j = np.int64(table[max(key, 0)])
+            j = np.int64(table[min(max(key, 0), keys - 1)])
         elif v <= largest:
-            j = tail_cell + (np.float64(v).view(np.int64) >> COARSE) - tail_key
+            j = min(tail_cell + (np.float64(v).view(np.int64) >> COARSE) - tail_key, cells - 1)
         else:
             bad += 1
             continue
@@ -69,12 +69,14 @@ C11 = 4.4455382718708116e-10
 # Added to a double, this leaves the nearest integer in its last bits.
 ROUND = 6755399441055744.0
 # How many points back the recursion along an even grid reaches: enough for the products to overlap.
+# After a block the recursion starts anew, before its errors add up.
 LAG = 16
+BLOCK = 512
 
 
 @numba.njit(inline="always")
 def _exp2(x):
-    """Return 2^x for -1020 <= x <= 0, in a form that the compiler can vectorise."""
+    """Return 2^x for |x| <= 1020, in a form that the compiler can vectorise."""
     shifted = x + ROUND
     f = x - (shifted - ROUND)
     f2 = f * f
@@ -94,17 +96,20 @@ def _gaussians(z, low, high, points, c, step, decay, e, ratio):
     On an even grid a value is the one LAG points before times a ratio, which itself falls by a constant factor:
     two products in place of an exponential, for a relative error of some 1e-13. A step of 0 means no such grid.
     """
-    seeds = min(low + LAG, high) if step > 0.0 else high
-    for k in range(low, seeds):
-        d = z - points[k]
-        e[k] = _exp2(-c * d * d)
-    if step > 0.0:
-        lag = LAG * step
-        for k in range(low, seeds):
-            ratio[k] = _exp2(c * lag * (2.0 * (z - points[k]) - lag))
-        for k in range(low + LAG, high):
-            e[k] = e[k - LAG] * ratio[k - LAG]
-            ratio[k] = ratio[k - LAG] * decay
+    block = BLOCK if step > 0.0 else high - low
+    lag = LAG * step
+    for start in range(low, high, max(block, 1)):
+        stop = min(start + block, high)
+        seeds = min(start + LAG, stop) if step > 0.0 else stop
+        for k in range(start, seeds):
+            d = z - points[k]
+            e[k] = _exp2(-c * d * d)
+        if step > 0.0:
+            for k in range(start, seeds):
+                ratio[k] = _exp2(c * lag * (2.0 * (z - points[k]) - lag))
+            for k in range(start + LAG, stop):
+                e[k] = e[k - LAG] * ratio[k - LAG]
+                ratio[k] = ratio[k - LAG] * decay
 
 
 def kernel_sums(n, z, weights, spans, pieces, bounds, count, points, step, c, smooth, kernel, mirrored, ratio, out):
@@ -138,7 +143,7 @@ def kernel_sums(n, z, weights, spans, pieces, bounds, count, points, step, c, sm
 
 def _deposit(dtype):
     i, f = int64, CPointer(float64)
-    return i(i, CPointer(dtype), i, f, f, f, CPointer(int32), float64, i, i, i, f), deposit
+    return i(i, CPointer(dtype), i, f, f, f, i, CPointer(int32), float64, i, i, i, f), deposit
 
 
 def llvm():

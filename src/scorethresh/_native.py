@@ -7,6 +7,7 @@ imported only when no object file fits this source, compiler and processor.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -33,6 +34,7 @@ def call(name: str, *arguments: int | float | NDArray[Any]) -> int:
     converted: list[Any] = [ctypes.byref(result), ctypes.byref(error)]
     for a in arguments:
         if isinstance(a, np.ndarray):
+            assert a.flags.c_contiguous
             converted.append(ctypes.c_void_p(a.ctypes.data))
         else:
             converted.append(ctypes.c_double(a) if isinstance(a, float) else ctypes.c_int64(a))
@@ -71,7 +73,8 @@ def _engine() -> Any:
 def _folders() -> Iterator[Path]:
     """Yield where an object file may lie: beside the bytecode, else in the user's cache."""
     yield _SOURCE.parent / "__pycache__"
-    yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scorethresh"
+    with contextlib.suppress(RuntimeError):  # no home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scorethresh"
 
 
 def _load(key: str) -> bytes | None:

@@ -104,7 +104,8 @@ def threshold(value: Any) -> Any:
 def thresholds(values: Any) -> Array:
     """Return `values` as an ascending vector of thresholds; infinity (kill everything) may come last."""
     if isinstance(values, str):
-        msg = f'thresholds must be numbers, None (a default grid) or "all", got {values!r}.'
+        choices = "numbers or None (a default grid)" if values == "all" else 'numbers, None (a default grid) or "all"'
+        msg = f"thresholds must be {choices} here, got {values!r}."
         raise ValueError(msg)
     t = np.atleast_1d(real_array(values, "thresholds")).astype(np.float64)
     if t.ndim != 1:
@@ -116,20 +117,23 @@ def thresholds(values: Any) -> Array:
     if np.isnan(t).any():
         msg = f"thresholds holds {int(np.isnan(t).sum())} NaN out of {t.size}. Remove them."
         raise ValueError(msg)
-    if t[0] < 0 or t.min() < 0:
+    if t.min() < 0:
         msg = f"thresholds must be at least 0, got {t.min()}. Magnitudes are compared with them."
         raise ValueError(msg)
     if (np.diff(t) < 0).any():
         msg = "thresholds must ascend. Sort them: np.sort(thresholds)."
+        raise ValueError(msg)
+    if (t[np.isfinite(t)] > 1e300).any():
+        msg = f"finite thresholds must be at most 1e300, got {t[np.isfinite(t)].max()}. To kill everything: np.inf."
         raise ValueError(msg)
     return t
 
 
 def choice(what: str, name: str, known: Mapping[str, T]) -> T:
     """Return what goes by that name; for another name the error lists those there are, and the nearest."""
-    if name in known:
+    if isinstance(name, str) and name in known:
         return known[name]
-    near = difflib.get_close_matches(name.lower(), known, n=1)
+    near = difflib.get_close_matches(str(name).lower(), known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     msg = f"unknown {what} {name!r}.{hint} There are {', '.join(map(repr, sorted(known)))}."
     raise ValueError(msg)

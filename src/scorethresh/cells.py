@@ -17,7 +17,7 @@ FINE = 43
 COARSE = 50
 # On a cell of at most this many bandwidths the Gaussian kernel is a polynomial of degree ORDER - 1 to
 # 2 (0.61 / 4)^12 / sqrt(12!) = 1.5e-14.
-CELLS_PER_BANDWIDTH = 0.61
+BANDWIDTHS_PER_CELL = 0.61
 # Kernels are cut off this many bandwidths away, where they are 1e-17 of their peak.
 REACH = 8.9
 # Edges of the tail: 1, 5/4, 3/2 and 7/4 times every power of two. They are the values at which the exponent and
@@ -38,6 +38,8 @@ class Cells:
         The finite thresholds that the cells were made for; each is an edge.
     bandwidth
         The narrowest kernel that the cells serve.
+    grain
+        That of the rule that they were made for: see `Rule`.
     top
         The edge from which on the cells are those of the ladder.
     """
@@ -45,6 +47,7 @@ class Cells:
     edges: Array
     thresholds: Array
     bandwidth: float
+    grain: float
     top: float
 
     @classmethod
@@ -54,8 +57,10 @@ class Cells:
         Within 6.5 sigma of the kinks they are also fine enough for a histogram that keeps the shape of the noise.
         """
         thresholds = thresholds[np.isfinite(thresholds)]
+        if thresholds.size == 0:
+            thresholds = np.zeros(1)
         kinks = kinks_of(rule, thresholds)
-        zones = [(REACH * bandwidth, CELLS_PER_BANDWIDTH * bandwidth), (6.5 * sigma, sigma / 20)]
+        zones = [(REACH * bandwidth, BANDWIDTHS_PER_CELL * bandwidth), (6.5 * sigma, sigma / 20)]
 
         def near(points: Array, reach: float) -> Any:
             """Tell which points lie within reach of a kink."""
@@ -71,19 +76,21 @@ class Cells:
         marks = np.concatenate([[0.0], kinks, *(ends(reach) for reach, _ in zones)])
         top = _LADDER[np.searchsorted(_LADDER, marks.max())]
         lowest = thresholds[thresholds > 0].min(initial=np.inf)
-        between = ~near(_LADDER, max(reach for reach, _ in zones))
-        ladder = _LADDER[(min(lowest, top) <= _LADDER) & ((top <= _LADDER) | between)]
+        grain: float = getattr(rule, "grain", 0.1)
+        # Between the neighbourhoods of the kinks, and for rules that bend everywhere, cells grow with the magnitude.
+        wanted = (top <= _LADDER) | ~near(_LADDER, max(reach for reach, _ in zones)) | (grain < np.inf)
+        ladder = _LADDER[(min(lowest, top) <= _LADDER) & wanted]
         marks = np.unique(np.concatenate([marks[marks >= 0], ladder, [np.finfo(float).max]]))
 
         low, high = marks[:-1], marks[1:]
-        grain: float = getattr(rule, "grain", 0.1)
         limit = np.full(low.size, np.inf)
         for reach, width in zones:
             inside = near(low / 2 + high / 2, reach)
             limit[inside] = np.minimum(limit[inside], width)
         graded = (low >= lowest) & (low < top)
         limit[graded] = np.minimum(limit[graded], grain * low[graded])
-        parts = np.ceil((high - low) / limit * (1 - 1e-9)).clip(1)
+        most = (high - low) / np.maximum(1e-14 * high, 1e-300)  # no cell is narrower than rounding
+        parts = np.ceil(np.minimum((high - low) / limit * (1 - 1e-9), most)).clip(1)
         if not parts.sum() <= _MOST_CELLS:
             msg = (
                 f"{thresholds.size} thresholds up to {thresholds.max()} with bandwidth {bandwidth} need "
@@ -94,7 +101,7 @@ class Cells:
         parts = parts.astype(np.int64)
         step = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
         edges = np.repeat(low, parts) + np.repeat((high - low) / parts, parts) * step
-        return cls(np.append(edges, marks[-1]), thresholds, bandwidth, top)
+        return cls(np.unique(np.append(edges, marks[-1])), thresholds, bandwidth, grain, top)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Cells) and np.array_equal(self.edges, other.edges)

@@ -31,8 +31,8 @@ class RiskCurve:
     sigma : float
         The noise level.
 
-    Curves of disjoint parts of the data, at the same thresholds and noise level, add up to the curve of the whole:
-    ``a + b``.
+    Curves of disjoint parts of the data, at the same thresholds, noise level and bandwidth, add up to the curve of the
+    whole: ``a + b``. (The paper's bandwidth depends on the number of entries: for the whole, add the samples instead.)
     """
 
     thresholds: Array

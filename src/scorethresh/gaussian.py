@@ -39,7 +39,7 @@ def expectations(rule: Rule, thresholds: Array, means: Array, sd: float) -> Expe
 
 def phi(u: Any) -> Array:
     """Return the standard normal density."""
-    density: Array = np.exp(-0.5 * np.square(u)) / np.sqrt(2 * np.pi)
+    density: Array = np.exp(-0.5 * np.square(np.clip(u, -40, 40))) / np.sqrt(2 * np.pi)  # beyond, it is 0 anyway
     return density
 
 
@@ -64,8 +64,9 @@ def _straight(rule: PiecewiseLinear, t: Array, x: Array, sd: float) -> tuple[Arr
             first = at_low - at_high
             second = mass + low * at_low - (high * at_high if np.all(np.isfinite(end)) else 0.0)
             c = a + (b - 1) * mean
-            residual += c * c * mass - 2 * c * (1 - b) * first + (1 - b) ** 2 * second
-            error += c * c * mass + 2 * c * b * first + b * b * second
+            squared = c * (c * mass)  # in this order, so that a huge c of no mass counts for nothing
+            residual += squared - 2 * c * (1 - b) * first + (1 - b) ** 2 * second
+            error += squared + 2 * c * b * first + b * b * second
             dof += b * mass
     return residual, error, dof
 

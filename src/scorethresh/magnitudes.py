@@ -167,7 +167,9 @@ def gather(y: Any, cells: Cells) -> Magnitudes:
 
     def deposit(worker: int, part: NDArray[Any]) -> int:
         return _native.call(
-            loop, part.size, part, len(cells), cells.edges, cells.middle, scale, table, *keys, moments[worker]
+            loop,
+            *(part.size, part, len(cells), cells.edges, cells.middle, scale, table.size, table, *keys),
+            moments[worker],
         )
 
     bad = 0

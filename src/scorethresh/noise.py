@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import _validate
+from ._validate import Array
 
 __all__ = ["estimate_sigma"]
 
@@ -53,12 +53,15 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
     _validate.finite(y)
     if domain is None:
         domain = "coefficients" if y.ndim == 1 else "samples"
+    y = y.astype(np.float64)
     if _validate.choice("domain", domain, _DOMAINS):
-        floor = 16 * np.finfo(y.dtype).eps * np.abs(y).max() if y.dtype.kind == "f" else 0.0
+        if max(y.shape) < _HIGH_PASS.size:
+            msg = f"y is too small to tell noise from signal, with shape {y.shape}. Pass sigma."
+            raise ValueError(msg)
         for axis in range(y.ndim):
             if y.shape[axis] >= _HIGH_PASS.size:
                 y = _detail(y, axis)
-        y = y[np.abs(y) > floor]
+        y = y[y != 0]
     sigma = float(np.median(np.abs(y))) / _MEDIAN if y.size else 0.0
     if not sigma > 0:
         msg = (
@@ -69,9 +72,15 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
     return sigma
 
 
-def _detail(y: NDArray[Any], axis: int) -> NDArray[Any]:
-    """Return the finest detail along an axis, every other entry, where the filter lies inside of y."""
+def _detail(y: Array, axis: int) -> Array:
+    """Return the finest detail along an axis, every other entry, where the filter lies inside of y.
+
+    The filter is applied to differences, so that the detail of constant regions is exactly 0.
+    """
     y = np.moveaxis(y, axis, -1)
+    step = y[..., 1:] - y[..., :-1]
     count = (y.shape[-1] - _HIGH_PASS.size) // 2 + 1
-    taps = [g * y[..., j : j + 2 * count - 1 : 2] for j, g in enumerate(_HIGH_PASS.tolist())]
-    return np.moveaxis(taps[0] + taps[1] + taps[2] + taps[3], -1, axis)
+    a, b, c = (step[..., j : j + 2 * count - 1 : 2] for j in range(3))
+    # The taps add up to 0: g0 y0 + ... + g3 y3 = -g0 (y1 - y0) - (g0 + g1)(y2 - y1) + g3 (y3 - y2).
+    out: Array = -_HIGH_PASS[0] * a - (_HIGH_PASS[0] + _HIGH_PASS[1]) * b + _HIGH_PASS[3] * c
+    return np.moveaxis(out, -1, axis)

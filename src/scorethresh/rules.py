@@ -26,7 +26,7 @@ class Rule(Protocol):
     ``kinks(threshold)`` lists the magnitudes at which the rule is not smooth. Without it these are taken to be
     the threshold and the jumps. ``grain`` is the width, as a fraction of the magnitude, of the widest interval
     above the threshold and off the kinks on which the rule is a polynomial of degree 11 to machine precision.
-    Without it 0.1 is taken. Both matter only for compressed samples.
+    Without it 0.1 is taken. Both matter for compressed samples, the kinks for the oracle too.
 
     Examples
     --------
@@ -99,14 +99,17 @@ def _checked(y: Any, threshold: Any) -> tuple[NDArray[Any], Any]:
     y = _validate.real_array(y)
     if y.dtype.kind != "f":
         y = y.astype(np.float64)
-    # A strong float64, so that float32 entries are compared with the very threshold that was given.
-    return y, np.float64(1) * _validate.threshold(threshold)
+    if np.isnan(y).any():
+        _validate.finite(y)
+    # The threshold is a float64, so float32 entries are compared with the very one that was given.
+    return y, _validate.threshold(threshold)
 
 
 class PiecewiseLinear(_Odd):
     """A rule made of straight pieces: a subclass states them in `pieces`, and its jumps if it has any.
 
-    Risk curves of such a rule cost one pass over the sorted sample for all thresholds together.
+    Both are called with arrays of thresholds, so they should be plain arithmetic. Positions of jumps must grow with the
+    threshold. Risk curves of such a rule cost one pass over the sorted sample for all thresholds together.
 
     Examples
     --------
@@ -323,9 +326,13 @@ class Bridge(_Odd):
 def jumps_of(rule: Rule, thresholds: Array) -> list[tuple[Array, Array]]:
     """Return (positions, heights) of each of the rule's jumps, one value per threshold."""
     if isinstance(rule, _Odd):
-        return [(np.asarray(p, dtype=np.float64), np.asarray(h, dtype=np.float64)) for p, h in rule.jumps(thresholds)]
-    table = np.array([[*map(tuple, rule.jumps(float(t)))] for t in thresholds], dtype=np.float64)
-    return [(np.ascontiguousarray(j[:, 0]), np.ascontiguousarray(j[:, 1])) for j in np.moveaxis(table, 1, 0)]
+        found = [np.broadcast_arrays(p, h, thresholds)[:2] for p, h in rule.jumps(thresholds)]
+        return [(np.array(p, dtype=np.float64), np.array(h, dtype=np.float64)) for p, h in found]
+    rows = [list(rule.jumps(float(t))) for t in thresholds]
+    most = max(map(len, rows), default=0)
+    # Where a rule has fewer jumps than elsewhere, the others have no height.
+    table = np.array([row + [(t, 0.0)] * (most - len(row)) for row, t in zip(rows, thresholds, strict=True)])
+    return [(table[:, j, 0].copy(), table[:, j, 1].copy()) for j in range(most)]
 
 
 def kinks_of(rule: Rule, thresholds: Array) -> Array:

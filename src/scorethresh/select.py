@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +16,15 @@ from ._validate import Array
 from .cells import Cells
 from .curve import RiskCurve
 from .magnitudes import SMALL, Magnitudes, default_thresholds, gather
-from .methods import Method, as_method
+from .methods import METHODS, Method, Selector, as_method
 from .rules import Rule, as_rule
 
-__all__ = ["Selection", "Status", "risk_curve", "select_threshold"]
+__all__ = ["Selection", "Status", "compare", "risk_curve", "select_threshold"]
+
+_FEW_ENTRIES = 200_000
+_FEW_PAIRS = 1 << 22
+# The method of those who name none.
+DEFAULT = "mixture"
 
 
 def risk_curve(
@@ -27,7 +33,7 @@ def risk_curve(
     *,
     sigma: float | None = None,
     rule: str | Rule = "hard",
-    method: str | Method = "score",
+    method: str | Method | Selector = DEFAULT,
 ) -> RiskCurve:
     """Estimate the risk of a thresholding rule at many thresholds.
 
@@ -45,7 +51,8 @@ def risk_curve(
         What is done to the entries: ``"hard"``, ``"soft"``, ``"firm"``, ``"garrote"``, ``"scad"``, ``"bridge"``, or
         an object.
     method : str or Method
-        How its risk is estimated: ``"score"``, ``"sure"``, or an object such as ``Score(bandwidth=0.3)``.
+        How its risk is estimated: a name, or an object such as ``Score(bandwidth=0.3)``. The default, ``"mixture"``,
+        picked the best thresholds at every size in docs/evidence.md; ``"score"`` is the paper's.
 
     Returns
     -------
@@ -54,9 +61,10 @@ def risk_curve(
 
     Notes
     -----
-    Up to 4096 entries, and for thresholds ``"all"``, every entry counts by itself; beyond, `y` is compressed in one
-    pass (see `Magnitudes`), and results differ by rounding. ``"all"`` takes O(P log P) steps with rules of straight
-    pieces; beyond some 8000 entries its standard errors are interpolated, to some per cent.
+    Up to 4096 entries, with few thresholds up to 200,000, and for ``"all"``, every entry counts by itself; beyond, `y`
+    is compressed in one pass (see `Magnitudes`), and results differ by rounding of the largest value on the curve.
+    SCORE at ``"all"`` takes O(P log P) steps with rules of straight pieces; beyond some 8000 entries its standard
+    errors are interpolated, to some per cent.
 
     Examples
     --------
@@ -64,12 +72,19 @@ def risk_curve(
     >>> y[:20] += 6.0
     >>> curve = risk_curve(y, [1.0, 2.0, 3.0, 4.0], sigma=1.0)
     >>> curve.risk.round(1)
-    array([940.6, 495.7,  97.1,  31.7])
+    array([805.6, 278.5,  57.4,  57.8])
     """
-    return _curve(y, thresholds, sigma, as_rule(rule), as_method(method))[1]
+    method = as_method(method)
+    if not isinstance(method, Method):
+        msg = f"{method!r} picks a threshold without estimating a risk. Use select_threshold, or another method."
+        raise TypeError(msg)
+    return _curve(y, thresholds, sigma, as_rule(rule), method)[1]
 
 
-def _curve(y: Any, thresholds: Any, sigma: Any, rule: Rule, method: Method) -> tuple[Magnitudes, RiskCurve]:
+def _curve(
+    y: Any, thresholds: Any, sigma: Any, rule: Rule, method: Method | Selector
+) -> tuple[Magnitudes, RiskCurve, float | None]:
+    """Return the sample, the curve and, if a selector picked one, the threshold."""
     sigma = _validate.noise_level(sigma)
     sample = y if isinstance(y, Magnitudes) else None
     size = sample.size if sample is not None else _validate.data(y).size
@@ -86,11 +101,21 @@ def _curve(y: Any, thresholds: Any, sigma: Any, rule: Rule, method: Method) -> t
         tried = np.append(sample.cells.thresholds, np.inf)
     else:
         tried = default_thresholds(size, sigma)
+    picked = None
+    if not isinstance(method, Method):
+        picked = method.pick(y if sample is not None else _validate.data(y), sigma=sigma, rule=rule)
+        if sample is not None and sample.cells is not None:  # only edges of its cells can be had
+            picked = float(tried[np.searchsorted(tried, picked)])
+        tried = np.union1d(tried, picked)
+        method = as_method(DEFAULT)
+        assert isinstance(method, Method)
     if sample is None:
-        small = size <= SMALL or not np.isfinite(tried).any()
+        # With few thresholds of the caller's own, exact sums cost little and are right to the last digit.
+        few = thresholds is not None and size <= _FEW_ENTRIES and size * tried.size <= _FEW_PAIRS
+        small = size <= SMALL or few or not np.isfinite(tried).any()
         cells = None if small else Cells.make(tried, rule, sigma, method.resolution(size, sigma))
         sample = Magnitudes.exact(y) if cells is None else gather(y, cells)
-    return sample, method.curve(sample, tried, sigma=sigma, rule=rule)
+    return sample, method.curve(sample, tried, sigma=sigma, rule=rule), picked
 
 
 class Status(enum.StrEnum):
@@ -135,7 +160,8 @@ class Selection:
     risk, dof : float
         The estimates at that threshold, summed over the entries.
     estimate : ndarray
-        The rule applied to y at that threshold, with the shape of y; computed when first asked for.
+        The rule applied to y at that threshold, with the shape of y; computed when first asked for, from y as it is
+        then.
     curve : RiskCurve
         All thresholds that were tried.
     status : Status
@@ -171,7 +197,7 @@ def select_threshold(
     *,
     sigma: float | None = None,
     rule: str | Rule = "hard",
-    method: str | Method = "score",
+    method: str | Method | Selector = DEFAULT,
     thresholds: Any = None,
 ) -> Selection:
     """Choose the threshold of least estimated risk.
@@ -192,23 +218,64 @@ def select_threshold(
     >>> y[:20] += 6.0
     >>> selection = select_threshold(y, sigma=1.0)
     >>> selection
-    <Selection: threshold 3.65625 (interior), estimated risk 10.83, degrees of freedom 49.53 of 1000>
+    <Selection: threshold 3.46875 (interior), estimated risk 43.7, degrees of freedom 32.11 of 1000>
     >>> selection.estimate[:5].round(2)
     array([6.13, 5.87, 6.64, 6.1 , 5.46])
     """
     rule = as_rule(rule)
-    sample, curve = _curve(y, thresholds, sigma, rule, as_method(method))
-    k = int(np.argmin(curve.risk))
+    sample, curve, picked = _curve(y, thresholds, sigma, rule, as_method(method))
+    k = int(np.argmin(curve.risk) if picked is None else np.searchsorted(curve.thresholds, picked))
     t = float(curve.thresholds[k])
-    status = _status(sample, curve.thresholds, k)
+    status = _status(sample, curve.thresholds, k, rule)
     return Selection(t, float(curve.risk[k]), float(curve.dof[k]), curve, status, rule, y)
 
 
-def _status(sample: Magnitudes, thresholds: Array, k: int) -> Status:
+def _status(sample: Magnitudes, thresholds: Array, k: int, rule: Rule) -> Status:
     t = thresholds[k]
     killed = int(np.searchsorted(sample.nodes, t, side="left"))
-    if killed == 0:
-        return Status.KEEPS_ALL
     if killed == sample.nodes.size:
         return Status.KILLS_ALL
-    return Status.EDGE if k in (0, thresholds.size - 1) else Status.INTERIOR
+    if killed == 0 and np.array_equal(rule(sample.nodes, t), sample.nodes):
+        return Status.KEEPS_ALL
+    finite = np.flatnonzero(np.isfinite(thresholds))
+    return Status.EDGE if k in (finite[0], finite[-1]) else Status.INTERIOR
+
+
+def compare(
+    y: Any,
+    *,
+    sigma: float | None = None,
+    rule: str | Rule = "hard",
+    methods: Iterable[str | Method | Selector] | None = None,
+) -> dict[str, Selection]:
+    """Select a threshold by every method, or by those named.
+
+    Parameters
+    ----------
+    y, sigma, rule
+        As in `risk_curve`.
+    methods : iterable, optional
+        Names or objects. The default is every method with a name that can treat the rule.
+
+    Returns
+    -------
+    dict of Selection
+        By name, or by the representation of an object. With methods that estimate no risk, such as the universal
+        threshold, risk and curve are those of the default method.
+
+    Examples
+    --------
+    >>> y = np.random.default_rng(0).normal(size=1000)
+    >>> y[:20] += 6.0
+    >>> for name, selection in compare(y, sigma=1.0, methods=["score", "universal"]).items():
+    ...     print(name, round(selection.threshold, 2), np.count_nonzero(selection.estimate))
+    score 3.66 22
+    universal 3.72 21
+    """
+    rule = as_rule(rule)
+    if methods is None:
+        methods = [name for name in METHODS if name != "sure" or not len(rule.jumps(1.0))]
+    return {
+        method if isinstance(method, str) else repr(method): select_threshold(y, sigma=sigma, rule=rule, method=method)
+        for method in methods
+    }

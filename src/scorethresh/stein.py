@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
+
 import numpy as np
 
 from ._validate import Array
-from .cells import CELLS_PER_BANDWIDTH, REACH, Cells
+from .cells import BANDWIDTHS_PER_CELL, REACH, Cells
 from .curve import RiskCurve
-from .density import REACH_EXACT, kernel_factor, kernel_sums, kernel_terms
+from .density import REACH_EXACT, Kernel, kernel_sums
 from .magnitudes import NODES, TO_WEIGHTS, Magnitudes, gather
 from .rules import PiecewiseLinear, Rule, jumps_of, kinks_of
 
@@ -16,45 +19,67 @@ _MOST_PAIRS = 1 << 26
 
 
 def stein_curve(
-    sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule, bandwidth: float | None = None
+    sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule, kernel: Kernel | None = None
 ) -> RiskCurve:
     """Return ``||y - x||^2 - P sigma^2 + 2 sigma^2 DOF`` at every threshold.
 
-    DOF is the sum of the rule's derivatives plus, per jump, its height times the density of the entries at the jump.
-    The density is that of a Gaussian kernel, times ``sqrt(1 + bandwidth^2 / sigma^2)`` as in the paper; without a
-    bandwidth there is no such term.
+    DOF is the sum of the rule's derivatives plus, per jump, its height times the density of the entries at the jump, as
+    estimated by the kernel; without a kernel there is no such term.
     """
     tried = thresholds[: np.searchsorted(thresholds, np.inf)]
     if sample.cells is not None and tried.size:
-        _check_cells(sample.cells, tried, rule, bandwidth)
+        _check_cells(sample.cells, tried, rule, sigma, kernel)
     # Rows: dof, risk, and the sum over entries of the squared terms of the risk; in units of sigma.
     sums = np.zeros((3, thresholds.size))
     if tried.size:
-        if isinstance(rule, PiecewiseLinear) and len(rule.jumps(1.0)) <= 1:
-            sums[:, : tried.size] = _straight_sums(sample, tried, sigma, rule, bandwidth)
+        plain = kernel is None or (kernel.shape == "gaussian" and not callable(kernel.width))
+        if plain and isinstance(rule, PiecewiseLinear) and len(rule.jumps(1.0)) <= 1:
+            sums[:, : tried.size] = _straight_sums(sample, tried, sigma, rule, kernel)
         else:
-            sums[:, : tried.size] = _general_sums(sample, tried, sigma, rule, bandwidth)
-    with np.errstate(over="ignore"):  # entries beyond 1e77 sigma make the standard error infinite
+            sums[:, : tried.size] = _general_sums(sample, tried, sigma, rule, kernel)
+    with np.errstate(over="ignore", invalid="ignore"):
         killed = np.square(sample.nodes / sigma) - 1
-        sums[1, tried.size :] = sample.weights @ killed
-        sums[2, tried.size :] = sample.weights @ killed**2
+        # Squares beyond the largest double, of weights of both signs, add up to no number: that is infinity here.
+        sums[1:, tried.size :] = np.nan_to_num([[sample.weights @ killed], [sample.weights @ killed**2]], nan=np.inf)
         dof, risk, square = sums
-        spread = (square - risk**2 / sample.size).clip(min=0) / max(sample.size - 1, 1)
-    stderr = np.sqrt(spread * sample.size) if sample.size > 1 else np.full(risk.shape, np.inf)
+        stderr = standard_error(risk, square, sample.size)
     return RiskCurve(thresholds, risk * sigma**2, dof, stderr * sigma**2, sample.size, sigma)
 
 
-def _check_cells(cells: Cells, thresholds: Array, rule: Rule, bandwidth: float | None) -> None:
+def standard_error(total: Array, square: Array, size: int) -> Array:
+    """Return that of a total of independent terms, from the total and the sum of the terms' squares."""
+    if size == 1:
+        return np.full(total.shape, np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):
+        error: Array = np.sqrt((square - total**2 / size).clip(min=0) * (size / (size - 1)))
+    return np.nan_to_num(error, nan=np.inf, posinf=np.inf)
+
+
+def add_jump(smooth: RiskCurve, rule: Rule, density: Callable[[Array], Array]) -> RiskCurve:
+    """Return the curve with the jumps of the rule added, given the density of |Y| times P at any positions."""
+    tried = smooth.thresholds[: np.searchsorted(smooth.thresholds, np.inf)]
+    jump = np.zeros(smooth.thresholds.size)
+    if tried.size:
+        for positions, heights in jumps_of(rule, tried):
+            jump[: tried.size] += heights * density(positions)
+    return dataclasses.replace(smooth, risk=smooth.risk + 2 * smooth.sigma**2 * jump, dof=smooth.dof + jump)
+
+
+def _check_cells(cells: Cells, thresholds: Array, rule: Rule, sigma: float, kernel: Kernel | None) -> None:
     kinks = kinks_of(rule, thresholds)
     missing = kinks[~cells.have(kinks)]
-    if missing.size:
+    what = f"{missing[0]:.17g} and {missing.size - 1} more are not edges of its cells" if missing.size else ""
+    if not missing.size and getattr(rule, "grain", 0.1) < cells.grain:
+        what = "its cells are too wide for a rule that bends everywhere"
+    if what:
         msg = (
-            f"this sample was not compressed for this rule and these thresholds: {missing[0]:.17g} and "
-            f"{missing.size - 1} more are not edges of its cells. Pass the same thresholds and rule to "
-            "Magnitudes.compress, or use Magnitudes.exact(y)."
+            f"this sample was not compressed for this rule and these thresholds: {what}. Pass the same thresholds and "
+            "rule to Magnitudes.compress, or use Magnitudes.exact(y)."
         )
         raise ValueError(msg)
-    if bandwidth is not None and bandwidth < cells.bandwidth * (1 - 1e-9):
+    # Bandwidths that vary, and other shapes, are wider than the paper's wherever there are many entries.
+    bandwidth = np.inf if kernel is None or callable(kernel.width) else kernel.width * sigma
+    if bandwidth < cells.bandwidth * (1 - 1e-9):
         msg = (
             f"this sample was compressed for bandwidths of at least {cells.bandwidth:.8g}, got "
             f"{bandwidth:.8g}. Pass bandwidth={bandwidth:.8g} to Magnitudes.compress, or use Magnitudes.exact(y)."
@@ -62,24 +87,35 @@ def _check_cells(cells: Cells, thresholds: Array, rule: Rule, bandwidth: float |
         raise ValueError(msg)
 
 
-def _general_sums(sample: Magnitudes, thresholds: Array, sigma: float, rule: Rule, bandwidth: float | None) -> Array:
+def _general_sums(sample: Magnitudes, thresholds: Array, sigma: float, rule: Rule, kernel: Kernel | None) -> Array:
     """Return dof, risk and squares for any rule: the definition, evaluated threshold by threshold."""
     z = sample.nodes / sigma
     sums = np.empty((3, thresholds.size))
-    jumps = [] if bandwidth is None else jumps_of(rule, thresholds)
+    jumps = jumps_of(rule, thresholds) if kernel is not None else []
+    widths = [kernel.widths(positions / sigma) for positions, _ in jumps] if kernel is not None else []
     for k, t in enumerate(thresholds):
-        dof = np.array(rule.derivative(sample.nodes, t), dtype=np.float64)
-        risk = np.square((sample.nodes - rule(sample.nodes, t)) / sigma) - 1
-        for positions, heights in jumps:
-            h = bandwidth / sigma  # type: ignore[operator]
-            dof += kernel_factor(h) * (heights[k] / sigma) * kernel_terms(z, positions[k] / sigma, h)
+        nodes = _off_jumps(sample.nodes, [positions[k] for positions, _ in jumps])
+        dof = np.broadcast_to(rule.derivative(nodes, t), nodes.shape).astype(np.float64)
+        risk = np.square((nodes - rule(nodes, t)) / sigma) - 1
+        for (positions, heights), h in zip(jumps, widths, strict=True):
+            dof += heights[k] / sigma * kernel.terms(z, positions[k] / sigma, h[k])  # type: ignore[union-attr]
         risk += 2 * dof
         sums[:, k] = sample.weights @ dof, sample.weights @ risk, sample.weights @ risk**2
     return sums
 
 
+def _off_jumps(nodes: Array, positions: list[float]) -> Array:
+    """Return the sorted nodes with those at a jump moved just below it, where the paper's formula counts them."""
+    for position in positions:
+        first, last = np.searchsorted(nodes, position), np.searchsorted(nodes, position, side="right")
+        if first < last and position > 0:
+            nodes = nodes.copy()
+            nodes[first:last] = np.nextafter(position, 0)
+    return nodes
+
+
 def _straight_sums(
-    sample: Magnitudes, thresholds: Array, sigma: float, rule: PiecewiseLinear, bandwidth: float | None
+    sample: Magnitudes, thresholds: Array, sigma: float, rule: PiecewiseLinear, kernel: Kernel | None
 ) -> Array:
     """Return what `_general_sums` does, for a rule of straight pieces, from cumulative sums of powers.
 
@@ -94,32 +130,41 @@ def _straight_sums(
         # Entries at a start belong below it, except at 0, where every rule is the identity.
         cuts[p] = np.where(start > 0, np.searchsorted(sample.nodes, start, side="right"), 0)
 
-    # Entries so large are in the last piece, of which only the count is used; their fourth power must be finite.
-    z = np.minimum(sample.nodes / sigma, 1e76)
+    z = sample.nodes / sigma
     powers = np.zeros((5, z.size + 1))
     term = sample.weights
-    for q in range(5):
-        np.cumsum(term, out=powers[q, 1:])
-        term = term * z if q < 4 else term
-    within = np.diff(powers[:, cuts], axis=1)
-    within[0] = np.rint(within[0])  # a count, also of weighted nodes, for cells end where pieces do
-
-    c0, c1, c2 = smooth.transpose(1, 0, 2)
-    squared = np.stack([c0 * c0, 2 * c0 * c1, c1 * c1 + 2 * c0 * c2, 2 * c1 * c2, c2 * c2])
-    sums = np.stack(
-        [
-            (slopes * within[0]).sum(axis=0),
-            (c0 * within[0] + c1 * within[1] + c2 * within[2]).sum(axis=0),
-            (squared * within).sum(axis=(0, 1)),
-        ]
-    )
-    if bandwidth is not None:
+    with np.errstate(over="ignore", invalid="ignore"):  # entries beyond 1e77 sigma: see _total
+        for q in range(5):
+            np.cumsum(term, out=powers[q, 1:])
+            term = term * z if q < 4 else term
+        within = np.diff(powers[:, cuts], axis=1)
+        within[0] = np.rint(within[0])  # a count, also of weighted nodes, for cells end where pieces do
+        c0, c1, c2 = smooth.transpose(1, 0, 2)
+        sums = np.stack(
+            [
+                (slopes * within[0]).sum(axis=0),
+                _total([c0, c1, c2], within),
+                _total([c0 * c0, 2 * c0 * c1, c1 * c1 + 2 * c0 * c2, 2 * c1 * c2, c2 * c2], within),
+            ]
+        )
+    if kernel is not None:
+        assert not callable(kernel.width)
         for positions, heights in jumps_of(rule, thresholds):
             many = sample.cells is None and sample.size * count > _MOST_PAIRS
             add = _jump_on_cells if many and np.array_equal(positions, thresholds) else _jump
-            h = bandwidth / sigma
-            sums += add(sample, thresholds, positions, kernel_factor(h) * heights / sigma, sigma, rule, h)
+            share = kernel.share(kernel.width) * heights / sigma
+            sums += add(sample, thresholds, positions, share, sigma, rule, kernel.width)
     return sums
+
+
+def _total(coefficients: list[Array], within: Array) -> Array:
+    """Return the sum of coefficients times sums of powers, over powers and pieces.
+
+    Where a coefficient is 0, as those of the last piece mostly are, the sum of powers may be infinite or no number.
+    """
+    terms = [np.where(c == 0, 0.0, c * w) for c, w in zip(coefficients, within, strict=False)]
+    total: Array = np.sum(terms, axis=(0, 1))
+    return total
 
 
 def _polynomials(rule: PiecewiseLinear, thresholds: Array, sigma: float) -> tuple[list[Array], Array, Array]:
@@ -152,7 +197,7 @@ def _jump_on_cells(
     As a function of the threshold a kernel sum is as smooth as the kernel: it is interpolated from 12 points per
     cell, to rounding. The squares have steps in them; they are interpolated linearly from the ends of the cells.
     """
-    width = CELLS_PER_BANDWIDTH * h * sigma / 2
+    width = BANDWIDTHS_PER_CELL * h * sigma / 2
     bins, where = np.unique(np.floor(positions / width), return_inverse=True)
     edges = np.unique(np.concatenate([bins, bins + 1])) * width
     small = gather(sample.nodes, Cells.make(edges, rule, sigma, h * sigma))

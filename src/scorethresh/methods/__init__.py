@@ -9,11 +9,29 @@ from .._validate import Array
 from ..curve import RiskCurve
 from ..magnitudes import Magnitudes
 from ..rules import Rule
+from .bootstrap import CoupledBootstrap, LittleBootstrap
+from .jansen import Jansen
+from .mixture import Mixture
 from .oracle import Oracle
 from .score import Score
+from .selectors import CrossValidation, Fdr, Selector, Universal
 from .sure import Sure
 
-__all__ = ["Method", "Oracle", "Score", "Sure", "as_method"]
+__all__ = [
+    "CoupledBootstrap",
+    "CrossValidation",
+    "Fdr",
+    "Jansen",
+    "LittleBootstrap",
+    "Method",
+    "Mixture",
+    "Oracle",
+    "Score",
+    "Selector",
+    "Sure",
+    "Universal",
+    "as_method",
+]
 
 
 @runtime_checkable
@@ -27,15 +45,25 @@ class Method(Protocol):
         """Return the estimated risk of `rule` at the thresholds."""
 
 
-METHODS: dict[str, type[Any]] = {"score": Score, "sure": Sure}
+METHODS: dict[str, type[Any]] = {
+    "score": Score,
+    "sure": Sure,
+    "jansen": Jansen,
+    "bootstrap": CoupledBootstrap,
+    "little": LittleBootstrap,
+    "mixture": Mixture,
+    "universal": Universal,
+    "fdr": Fdr,
+    "cv": CrossValidation,
+}
 
 
-def as_method(method: str | Method) -> Method:
+def as_method(method: str | Method | Selector) -> Method | Selector:
     """Return the method of that name with its defaults, or `method` itself."""
     if isinstance(method, str):
-        made: Method = _validate.choice("method", method, METHODS)()
+        made: Method | Selector = _validate.choice("method", method, METHODS)()
         return made
-    if isinstance(method, type) or not isinstance(method, Method):
+    if isinstance(method, type) or not isinstance(method, Method | Selector):
         msg = f"method must be a name or an object such as Score(), got {method!r}."
         raise TypeError(msg)
     return method

@@ -65,5 +65,6 @@ class Oracle:
         for part in row_blocks(tried.size, x.size):
             found = expectations(rule, tried[part], x, sigma)
             risk[part], dof[part] = found.error @ weights, found.dof @ weights
-        risk[tried.size :] = weights @ x**2
+        with np.errstate(over="ignore"):
+            risk[tried.size :] = weights @ x**2
         return RiskCurve(thresholds, risk, dof, np.zeros(thresholds.size), sample.size, sigma)

@@ -1,0 +1,1 @@
+"""Papers behind the package, reproduced from its public functions."""
