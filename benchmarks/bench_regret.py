@@ -121,21 +121,23 @@ RSCRIPT = """
 suppressMessages(library(wavethresh))
 for (line in readLines("stdin")) {
   y <- as.numeric(strsplit(line, " ")[[1]])
-  n <- length(y)
-  w <- wd(rep(0, 2 * n)); w <- putD(w, level = nlevelsWT(w) - 1, v = y)
-  fdr <- try(threshold(w, levels = nlevelsWT(w) - 1, policy = "fdr", type = "hard", dev = function(x) 1,
-                       return.threshold = TRUE), silent = TRUE)
-  s <- wr(w)
-  cv <- try(threshold(wd(s), policy = "cv", type = "hard", levels = nlevelsWT(w) - 1, dev = function(x) 1,
-                      return.threshold = TRUE), silent = TRUE)
-  f <- function(t) if (inherits(t, "try-error") || length(t) == 0) NA else max(as.numeric(t))
-  cat(f(cv), f(fdr), "\\n")
+  w <- wd(rep(0, length(y)))
+  levels <- 0:(nlevelsWT(w) - 1)
+  at <- 0
+  for (j in levels) { w <- putD(w, level = j, v = y[at + 1:2^j]); at <- at + 2^j }
+  pick <- function(...) {
+    t <- try(threshold(..., type = "hard", dev = function(x) 1, return.threshold = TRUE), silent = TRUE)
+    if (inherits(t, "try-error") || length(t) == 0) NA else max(as.numeric(t))
+  }
+  invisible(capture.output(cv <- pick(wd(wr(w)), policy = "cv", levels = levels[levels > 2])))
+  invisible(capture.output(fdr <- pick(w, policy = "fdr", levels = levels)))
+  cat(cv, fdr, "\\n")
 }
 """
 
 
 def wavethresh(results):
-    """Let R's wavethresh choose on the same data, up to 4096 entries: policies cv and fdr on one level."""
+    """Let R's wavethresh choose on the same data, up to 4096 entries: as the details of a transform of that length."""
     if shutil.which("Rscript") is None:
         print("R is not installed: wavethresh is left out (Debian: r-cran-wavethresh).")
         return {}
@@ -166,8 +168,12 @@ def main():
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--develop", action="store_true", help="the signals that the default was chosen on")
     parser.add_argument("--no-r", action="store_true", help="leave R out")
+    parser.add_argument("--show", type=Path, nargs="*", help="print the tables of earlier runs' CSV files and stop")
     parser.add_argument("--csv", type=Path, default=Path(__file__).with_name("regret.csv"))
     options = parser.parse_args()
+    if options.show:
+        show(options.show)
+        return
     families = DEVELOPED if options.develop else REPORTED
     tasks = [
         (family, spec, size, seed + (10**6 if options.develop else 0), options.methods)
@@ -205,6 +211,17 @@ def main():
         writer.writerow(["P", "family", "method", "ratio", "standard error", "excess per entry", "rmse", "draws"])
         writer.writerows(rows)
     report(rows, options.sizes, names)
+
+
+def show(paths):
+    """Print the tables again, from files."""
+    rows = {}
+    for path in paths:
+        with path.open(newline="") as file:
+            for r in list(csv.reader(file))[1:]:
+                rows.setdefault((int(r[0]), r[1], r[2]), [int(r[0]), r[1], r[2], *map(float, r[3:])])
+    sizes, names = (list(dict.fromkeys(key[k] for key in rows)) for k in (0, 2))
+    report(list(rows.values()), sizes, names)
 
 
 def report(rows, sizes, names):

@@ -44,7 +44,11 @@ def test_risk_when_the_data_dwarf_the_noise():
     assert st.risk_curve([1e80], [1e90], sigma=1.0, method="score").risk[0] == pytest.approx(1e160)
 
 
-@pytest.mark.parametrize("method", ["score", "mixture"])
+@pytest.mark.parametrize(
+    "method",
+    ["score", "mixture", "jansen", "bootstrap", "little", st.Score("plugin"), st.Score(density="order4")],
+    ids=repr,
+)
 @pytest.mark.parametrize("size", [4000, 6000])
 def test_one_huge_outlier_changes_nothing_else(rng, method, size):
     y = rng.normal(size=size)

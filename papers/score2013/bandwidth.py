@@ -110,7 +110,7 @@ def draw(rows, sizes):
                 side.plot(k, mine[name]["rmse"], MARKERS[k], color="k", ms=4)
             for part in (axes, side):
                 part.axhline(mine["known density"]["rmse"], color="0.6", ls="--", zorder=0, label="known density")
-            axes.set_ylim(bottom=0.85 * mine["known density"]["rmse"])
+            axes.set_ylim(bottom=0.85 * min(mine[name]["rmse"] for name in [*METHODS, "known density"]))
             side.set_xlim(-0.7, len(METHODS) - 0.3)
             side.set_xticks(
                 range(len(METHODS)), list(METHODS) if signal == list(SIGNALS)[-1] else [], rotation=90, fontsize=7

@@ -55,6 +55,7 @@ class Kernel:
 
     def terms(self, z: Array, a: float, h: float) -> Array:
         """Return each entry's part of the density at a."""
+        z = np.minimum(z, a + 100 * (h + 1))  # farther out nothing counts, and squares could overflow
         if self.shape == "sinc":
             both = [np.sinc(d / (np.pi * h)) * np.exp(-(d**2) / 8) for d in (z - a, z + a)]
             return np.asarray((both[0] + both[1]) / (np.pi * h))
@@ -91,7 +92,7 @@ def plugin_width(shape: str, sample: Magnitudes, sigma: float, factor: bool) -> 
     if shape == "order4":
         return lambda a: _order4_width(a, sample.size).clip(least, 0.7)
     nodes, weights = smooth_nodes(sample, PILOT * BANDWIDTHS_PER_CELL * sigma)
-    z = nodes / sigma
+    z = np.minimum(nodes / sigma, 1e6)
 
     def width(a: Array) -> Array:
         f, curvature = np.empty(a.shape), np.empty(a.shape)

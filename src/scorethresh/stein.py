@@ -37,13 +37,20 @@ def stein_curve(
             sums[:, : tried.size] = _straight_sums(sample, tried, sigma, rule, kernel)
         else:
             sums[:, : tried.size] = _general_sums(sample, tried, sigma, rule, kernel)
-    with np.errstate(over="ignore", invalid="ignore"):
-        killed = np.square(sample.nodes / sigma) - 1
-        # Squares beyond the largest double, of weights of both signs, add up to no number: that is infinity here.
-        sums[1:, tried.size :] = np.nan_to_num([[sample.weights @ killed], [sample.weights @ killed**2]], nan=np.inf)
-        dof, risk, square = sums
-        stderr = standard_error(risk, square, sample.size)
+    sums[1:, tried.size :] = killed_sums(sample, sigma)[:, None]
+    dof, risk, square = sums
+    stderr = standard_error(risk, square, sample.size)
     return RiskCurve(thresholds, risk * sigma**2, dof, stderr * sigma**2, sample.size, sigma)
+
+
+def killed_sums(sample: Magnitudes, sigma: float) -> Array:
+    """Return the risk of killing everything and the sum of its squared terms, in units of sigma."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = np.square(sample.nodes / sigma) - 1
+        sums = np.array([sample.weights @ terms, sample.weights @ terms**2])
+    # Squares beyond the largest double, of weights of both signs, add up to no number: that is infinity here.
+    total: Array = np.nan_to_num(sums, nan=np.inf, posinf=np.inf)
+    return total
 
 
 def standard_error(total: Array, square: Array, size: int) -> Array:
@@ -162,8 +169,11 @@ def _total(coefficients: list[Array], within: Array) -> Array:
 
     Where a coefficient is 0, as those of the last piece mostly are, the sum of powers may be infinite or no number.
     """
-    terms = [np.where(c == 0, 0.0, c * w) for c, w in zip(coefficients, within, strict=False)]
-    total: Array = np.sum(terms, axis=(0, 1))
+    factors = np.stack(coefficients)
+    terms = factors * within[: len(factors)]
+    if not np.isfinite(terms).all():
+        terms[factors == 0] = 0
+    total: Array = terms.sum(axis=(0, 1))
     return total
 
 

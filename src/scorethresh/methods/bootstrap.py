@@ -12,7 +12,7 @@ from ..curve import RiskCurve
 from ..gaussian import expectations, row_blocks, smooth_nodes
 from ..magnitudes import Magnitudes
 from ..rules import Rule
-from ..stein import standard_error, stein_curve
+from ..stein import killed_sums, standard_error, stein_curve
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ class CoupledBootstrap:
         steps = [(2.0, self.alpha), (-1.0, 2 * self.alpha)] if self.debias else [(1.0, self.alpha)]
         tried = thresholds[: np.searchsorted(thresholds, np.inf)]
         sums = np.zeros((3, thresholds.size))
-        killed = np.square(nodes / sigma) - 1
-        sums[1:, tried.size :] = np.array([[weights @ killed], [weights @ killed**2]])
+        sums[1:, tried.size :] = killed_sums(sample, sigma)[:, None]
         for part in row_blocks(tried.size, nodes.size):
             terms = np.zeros((2, part.stop - part.start, nodes.size))
             for factor, alpha in steps:
