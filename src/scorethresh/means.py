@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,6 +94,8 @@ def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float =
         p = np.maximum(p + length * step, 0)
         p[p < 1e-12] = 0
         p /= p.sum()
+    else:
+        warnings.warn(f"the fit of the means stopped {gap:.3g} short of the largest log-likelihood", stacklevel=2)
     used = np.flatnonzero(p)
     return Means(np.append(grid[used], far[0]) * sigma, np.append(p[used] * (total - null), far[1]), gap)
 

@@ -8,6 +8,7 @@ from .. import _validate
 from .._validate import Array
 from ..curve import RiskCurve
 from ..magnitudes import Magnitudes
+from ..means import Means
 from ..rules import Rule
 from .bootstrap import CoupledBootstrap, LittleBootstrap
 from .jansen import Jansen
@@ -23,6 +24,7 @@ __all__ = [
     "Fdr",
     "Jansen",
     "LittleBootstrap",
+    "Means",
     "Method",
     "Mixture",
     "Oracle",

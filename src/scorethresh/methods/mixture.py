@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from .._validate import Array
 from ..curve import RiskCurve
 from ..density import Kernel
 from ..gaussian import expectations, row_blocks
-from ..magnitudes import Magnitudes
-from ..means import fit_means
+from ..magnitudes import Magnitudes, default_thresholds
+from ..means import Means, fit_means
 from ..rules import Rule
 from ..stein import stein_curve
 
@@ -52,6 +53,20 @@ class Mixture:
         if not 0 <= _validate.number(self.null, "null") < np.inf:
             msg = f"null must be at least 0 and finite, got {self.null}."
             raise ValueError(msg)
+
+    def fit(self, y: Any, *, sigma: float) -> Means:
+        """Return the distribution of the means of y, or of its sample, with the duality gap of the fit.
+
+        Entries more than 7 sigma beyond the universal threshold take no part.
+
+        >>> y = np.repeat([0.1, -5.0], 50)
+        >>> means = Mixture(null=0).fit(y, sigma=1.0)
+        >>> means.atoms[:-1], means.masses[:-1].round(), means.gap < 1e-4
+        (array([0., 5.]), array([50., 50.]), True)
+        """
+        sigma = _validate.noise_level(sigma)
+        sample = y if isinstance(y, Magnitudes) else Magnitudes.exact(y)
+        return fit_means(sample, sigma=sigma, largest=default_thresholds(sample.size, sigma)[-2], null=self.null)
 
     def resolution(self, size: int, sigma: float) -> float:
         """Return half of the noise level: the fit needs a histogram of the sample, no more."""
