@@ -66,7 +66,7 @@ def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float =
     p = np.full(grid.size, 1 / grid.size)
     for _ in range(20):  # expectation-maximisation: slow at the end, robust at the start
         p *= likelihood.T @ (counts / (likelihood @ p)) / total
-    p[p < 1e-4 / grid.size] = 0
+    p[p < 1e-3 / total] = 0  # a thousandth of an entry
     p /= p.sum()
 
     gap = np.inf
@@ -94,7 +94,7 @@ def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float =
         p = np.maximum(p + length * step, 0)
         p[p < 1e-12] = 0
         p /= p.sum()
-    else:
+    if gap > max(0.01, 1e-7 * total):
         warnings.warn(f"the fit of the means stopped {gap:.3g} short of the largest log-likelihood", stacklevel=2)
     used = np.flatnonzero(p)
     return Means(np.append(grid[used], far[0]) * sigma, np.append(p[used] * (total - null), far[1]), gap)
