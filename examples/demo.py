@@ -47,7 +47,7 @@ def main():
     print(f"noisy        PSNR {psnr(np.mean((noisy - clean) ** 2)):.2f} dB")
     y, back = details(noisy)
     for name, sigma in (("estimated", st.estimate_sigma(noisy)), ("known", NOISE)):
-        selection = st.select_threshold(y, sigma=sigma)
+        selection = st.select_threshold(y, sigma=sigma, method="score")
         denoised = back(selection.estimate)
         # The few coarse coefficients are left as they are, and with them their noise.
         predicted = (selection.risk + (clean.size - y.size) * sigma**2) / clean.size
