@@ -1,4 +1,4 @@
-"""Every input error is worded here, once: the argument, what came, what to do."""
+"""Errors about data, sigma, thresholds and names, worded once: the argument, what came, what to do."""
 
 from __future__ import annotations
 
