@@ -91,6 +91,15 @@ def number(value: Any, name: str) -> float:
         raise TypeError(msg) from None
 
 
+def positive(value: Any, name: str, remedy: str = "") -> float:
+    """Return `value` as a positive and finite float."""
+    checked = number(value, name)
+    if not 0 < checked < math.inf:
+        msg = f"{name} must be positive and finite, got {value}.{remedy}"
+        raise ValueError(msg)
+    return checked
+
+
 def threshold(value: Any) -> Any:
     """Return `value`, a threshold or an array of them, as float64; refuse negative ones and NaN."""
     t = real_array(value, "threshold").astype(np.float64)

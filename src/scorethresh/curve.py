@@ -11,6 +11,11 @@ from ._validate import Array
 __all__ = ["RiskCurve"]
 
 
+def finite_part(thresholds: Array) -> Array:
+    """Return the thresholds without the infinite ones, which come last and mean kill everything."""
+    return thresholds[: np.searchsorted(thresholds, np.inf)]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskCurve:
     """Risk and degrees of freedom against the threshold.

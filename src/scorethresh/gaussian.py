@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._validate import Array
+from .curve import finite_part
 from .magnitudes import NODES, TO_WEIGHTS, Magnitudes
 from .rules import PiecewiseLinear, Rule, jumps_of
 
@@ -97,6 +98,18 @@ def row_blocks(rows: int, columns: int) -> Iterator[slice]:
     step = max(1, 1_000_000 // columns)
     for k in range(0, rows, step):
         yield slice(k, min(k + step, rows))
+
+
+def risk_at(rule: Rule, thresholds: Array, means: Array, weights: Array, sigma: float) -> tuple[Array, Array]:
+    """Return the exact risk and degrees of freedom of weighted means; the last threshold may be infinite."""
+    tried = finite_part(thresholds)
+    risk, dof = np.zeros((2, thresholds.size))
+    for part in row_blocks(tried.size, means.size):
+        found = expectations(rule, tried[part], means, sigma)
+        risk[part], dof[part] = found.error @ weights, found.dof @ weights
+    with np.errstate(over="ignore"):
+        risk[tried.size :] = weights @ means**2
+    return risk, dof
 
 
 def smooth_nodes(sample: Magnitudes, width: float) -> tuple[Array, Array]:

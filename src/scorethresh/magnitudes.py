@@ -118,9 +118,7 @@ class Magnitudes:
             thresholds = default_thresholds(_THRESHOLDS_FOR, sigma)
         if bandwidth is None:
             bandwidth = 6 * sigma / _KERNELS_FOR ** (1 / 3)
-        if not 0 < _validate.number(bandwidth, "bandwidth") < np.inf:
-            msg = f"bandwidth must be positive and finite, got {bandwidth}."
-            raise ValueError(msg)
+        bandwidth = _validate.positive(bandwidth, "bandwidth")
         return gather(y, Cells.make(_validate.thresholds(thresholds), as_rule(rule), sigma, bandwidth))
 
     def __add__(self, other: Magnitudes) -> Magnitudes:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._validate import Array
 from .cells import BANDWIDTHS_PER_CELL, REACH, Cells
-from .curve import RiskCurve
+from .curve import RiskCurve, finite_part
 from .density import REACH_EXACT, Kernel, kernel_sums
 from .magnitudes import NODES, TO_WEIGHTS, Magnitudes, gather
 from .rules import PiecewiseLinear, Rule, jumps_of, kinks_of
@@ -26,7 +26,7 @@ def stein_curve(
     DOF is the sum of the rule's derivatives plus, per jump, its height times the density of the entries at the jump, as
     estimated by the kernel; without a kernel there is no such term.
     """
-    tried = thresholds[: np.searchsorted(thresholds, np.inf)]
+    tried = finite_part(thresholds)
     if sample.cells is not None and tried.size:
         _check_cells(sample.cells, tried, rule, sigma, kernel)
     # Rows: dof, risk, and the sum over entries of the squared terms of the risk; in units of sigma.
@@ -64,7 +64,7 @@ def standard_error(total: Array, square: Array, size: int) -> Array:
 
 def add_jump(smooth: RiskCurve, rule: Rule, density: Callable[[Array], Array]) -> RiskCurve:
     """Return the curve with the jumps of the rule added, given the density of |Y| times P at any positions."""
-    tried = smooth.thresholds[: np.searchsorted(smooth.thresholds, np.inf)]
+    tried = finite_part(smooth.thresholds)
     jump = np.zeros(smooth.thresholds.size)
     if tried.size:
         for positions, heights in jumps_of(rule, tried):

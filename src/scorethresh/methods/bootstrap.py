@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _validate
 from .._validate import Array
-from ..curve import RiskCurve
+from ..curve import RiskCurve, finite_part
 from ..gaussian import expectations, row_blocks, smooth_nodes
 from ..magnitudes import Magnitudes
 from ..rules import Rule
@@ -39,7 +39,7 @@ class CoupledBootstrap:
     debias: bool = True
 
     def __post_init__(self) -> None:
-        _positive(self.alpha, "alpha")
+        _validate.positive(self.alpha, "alpha")
 
     def resolution(self, size: int, sigma: float) -> float:
         """Return the spread of the added noise."""
@@ -49,7 +49,7 @@ class CoupledBootstrap:
         """Return the estimated risk of `rule` at the thresholds."""
         nodes, weights = smooth_nodes(sample, 0.6 * self.resolution(sample.size, sigma))
         steps = [(2.0, self.alpha), (-1.0, 2 * self.alpha)] if self.debias else [(1.0, self.alpha)]
-        tried = thresholds[: np.searchsorted(thresholds, np.inf)]
+        tried = finite_part(thresholds)
         sums = np.zeros((3, thresholds.size))
         sums[1:, tried.size :] = killed_sums(sample, sigma)[:, None]
         for part in row_blocks(tried.size, nodes.size):
@@ -89,7 +89,7 @@ class LittleBootstrap:
     scale: float = 0.5
 
     def __post_init__(self) -> None:
-        _positive(self.scale, "scale")
+        _validate.positive(self.scale, "scale")
 
     def resolution(self, size: int, sigma: float) -> float:
         """Return the spread of the perturbations."""
@@ -100,7 +100,7 @@ class LittleBootstrap:
         smooth = stein_curve(sample, thresholds, sigma=sigma, rule=rule)
         h = self.resolution(sample.size, sigma)
         nodes, weights = smooth_nodes(sample, 0.6 * h)
-        tried = thresholds[: np.searchsorted(thresholds, np.inf)]
+        tried = finite_part(thresholds)
         dof, square = np.zeros((2, thresholds.size))
         for part in row_blocks(tried.size, nodes.size):
             found = expectations(rule, tried[part], nodes, h).dof
@@ -108,9 +108,3 @@ class LittleBootstrap:
         stderr = np.hypot(smooth.stderr, 2 * sigma**2 * standard_error(dof, square, sample.size))
         risk = smooth.risk + 2 * sigma**2 * (dof - smooth.dof)
         return RiskCurve(thresholds, risk, dof, stderr, sample.size, sigma)
-
-
-def _positive(value: float, name: str) -> None:
-    if not 0 < _validate.number(value, name) < np.inf:
-        msg = f"{name} must be positive and finite, got {value}."
-        raise ValueError(msg)

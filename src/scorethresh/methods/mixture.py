@@ -9,9 +9,9 @@ import numpy as np
 
 from .. import _validate
 from .._validate import Array
-from ..curve import RiskCurve
+from ..curve import RiskCurve, finite_part
 from ..density import Kernel
-from ..gaussian import expectations, row_blocks
+from ..gaussian import risk_at
 from ..magnitudes import Magnitudes, default_thresholds
 from ..means import Means, fit_means
 from ..rules import Rule
@@ -75,12 +75,7 @@ class Mixture:
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
         """Return the estimated risk of `rule` at the thresholds."""
         noisy = stein_curve(sample, thresholds, sigma=sigma, rule=rule, kernel=Kernel("gaussian", 0.5, False))
-        tried = thresholds[: np.searchsorted(thresholds, np.inf)]
+        tried = finite_part(thresholds)
         means = fit_means(sample, sigma=sigma, largest=float(tried.max(initial=0.0)), null=self.null)
-        risk, dof = np.zeros((2, thresholds.size))
-        with np.errstate(over="ignore"):
-            risk[tried.size :] = means.masses @ means.atoms**2
-        for part in row_blocks(tried.size, means.atoms.size):
-            found = expectations(rule, tried[part], means.atoms, sigma)
-            risk[part], dof[part] = found.error @ means.masses, found.dof @ means.masses
+        risk, dof = risk_at(rule, thresholds, means.atoms, means.masses, sigma)
         return RiskCurve(thresholds, risk, dof, noisy.stderr, sample.size, sigma)

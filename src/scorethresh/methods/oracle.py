@@ -10,7 +10,7 @@ import numpy as np
 from .. import _validate
 from .._validate import Array
 from ..curve import RiskCurve
-from ..gaussian import expectations, row_blocks, smooth_nodes
+from ..gaussian import risk_at, smooth_nodes
 from ..magnitudes import SMALL, Magnitudes
 from ..rules import Rule
 
@@ -60,11 +60,5 @@ class Oracle:
         x, weights = self._means.nodes, self._means.weights
         if x.size > SMALL:  # the risk at a mean varies on the scale of sigma
             x, weights = smooth_nodes(self._means, sigma / 4)
-        tried = thresholds[: np.searchsorted(thresholds, np.inf)]
-        risk, dof = np.zeros((2, thresholds.size))
-        for part in row_blocks(tried.size, x.size):
-            found = expectations(rule, tried[part], x, sigma)
-            risk[part], dof[part] = found.error @ weights, found.dof @ weights
-        with np.errstate(over="ignore"):
-            risk[tried.size :] = weights @ x**2
+        risk, dof = risk_at(rule, thresholds, x, weights, sigma)
         return RiskCurve(thresholds, risk, dof, np.zeros(thresholds.size), sample.size, sigma)

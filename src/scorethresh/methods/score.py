@@ -6,11 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from .. import _validate
 from .._validate import Array
-from ..curve import RiskCurve
+from ..curve import RiskCurve, finite_part
 from ..density import Kernel, narrowest, paper_bandwidth, plugin_width
 from ..magnitudes import Magnitudes
 from ..means import fit_means
@@ -61,7 +59,7 @@ class Score:
 
     Examples
     --------
-    >>> import scorethresh as st
+    >>> import numpy as np, scorethresh as st
     >>> y = np.array([0.3, -0.5, 4.0, 0.1])
     >>> curve = st.risk_curve(y, [1.0, 2.0], sigma=1.0, method=Score(bandwidth=0.5))
     >>> curve.dof.round(3), curve.risk.round(3)
@@ -114,7 +112,7 @@ class Score:
 
 def mixture_jump(sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
     """Return Stein's formula with the density at the jumps from the distribution of the means."""
-    tried = thresholds[: np.searchsorted(thresholds, np.inf)]
+    tried = finite_part(thresholds)
     means = fit_means(sample, sigma=sigma, largest=float(tried.max(initial=0.0)))
     smooth = stein_curve(sample, thresholds, sigma=sigma, rule=rule)
     curve = add_jump(smooth, rule, lambda positions: means.density(positions, sigma))
@@ -123,8 +121,4 @@ def mixture_jump(sample: Magnitudes, thresholds: Array, *, sigma: float, rule: R
 
 
 def _positive(bandwidth: float | None) -> float:
-    value = _validate.number(bandwidth, "bandwidth")
-    if not 0 < value < np.inf:
-        msg = f'bandwidth must be positive and finite, got {bandwidth}. The paper\'s choice: bandwidth="paper".'
-        raise ValueError(msg)
-    return value
+    return _validate.positive(bandwidth, "bandwidth", ' The paper\'s choice: bandwidth="paper".')
