@@ -9,6 +9,7 @@ Writes benchmarks/regret.csv with every cell. R's wavethresh joins the table whe
 
 import argparse
 import csv
+import functools
 import itertools
 import os
 import shutil
@@ -90,12 +91,18 @@ DEVELOPED = {
 }
 
 
+@functools.cache
+def signal(spec, size):
+    """The means, and their true risk at the fine thresholds."""
+    x0 = spec[0](size, *spec[1:])
+    return x0, st.risk_curve(x0, FINE, sigma=1.0, method=st.Oracle(x0)).risk
+
+
 def draw(task):
     """One draw: per method the true risk at its threshold, and the squared error of its curve near the minimum."""
     family, spec, size, seed, names = task
-    x0 = spec[0](size, *spec[1:])
-    truth = st.risk_curve(x0, FINE, sigma=1.0, method=st.Oracle(x0))
-    best = int(np.argmin(truth.risk))
+    x0, truth = signal(spec, size)
+    best = int(np.argmin(truth))
     near = np.abs(FINE - FINE[best]) <= 0.5 if np.isfinite(FINE[best]) else FINE > 4
     near &= np.isfinite(FINE)
     y = np.random.default_rng([seed, size]).permutation(x0)
@@ -108,13 +115,13 @@ def draw(task):
         given = y if isinstance(method, st.CrossValidation) else sample
         kwargs = {} if method is None else {"method": method}
         chosen = st.select_threshold(given, sigma=1.0, **kwargs)
-        at = truth.risk[-1] if np.isinf(chosen.threshold) else np.interp(chosen.threshold, FINE[:-1], truth.risk[:-1])
+        at = truth[-1] if np.isinf(chosen.threshold) else np.interp(chosen.threshold, FINE[:-1], truth[:-1])
         error = np.nan
         if not isinstance(method, st.Selector):
             curve = np.interp(FINE[near], chosen.curve.thresholds[:-1], chosen.curve.risk[:-1])
-            error = np.mean(np.square(curve - truth.risk[near]))
+            error = np.mean(np.square(curve - truth[near]))
         out[name] = at, error
-    return family, size, seed, truth.risk[best], out, y if size <= 4096 else None
+    return family, size, seed, truth[best], out, y if size <= 4096 else None
 
 
 RSCRIPT = """
@@ -186,14 +193,11 @@ def main():
 
     names = list(options.methods)
     picked = {} if options.no_r else wavethresh(results)
-    truths = {}
     for family, size, seed, _, out, _ in results:
         if (family, size, seed) in picked:
-            if (family, size) not in truths:
-                x0 = families[family][0](size, *families[family][1:])
-                truths[family, size] = st.risk_curve(x0, FINE, sigma=1.0, method=st.Oracle(x0)).risk
+            truth = signal(families[family], size)[1]
             for name, t in picked[family, size, seed].items():
-                out[name] = np.interp(min(t, 9.0), FINE[:-1], truths[family, size][:-1]), np.nan
+                out[name] = np.interp(min(t, 9.0), FINE[:-1], truth[:-1]), np.nan
     names += OUTSIDE if picked else []
 
     rows = []
