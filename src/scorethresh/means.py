@@ -6,7 +6,6 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._validate import Array
 from .gaussian import phi
@@ -17,6 +16,10 @@ _BIN = 1 / 20
 _SPACING = 1 / 10
 # Entries this far beyond the last threshold are set aside: every rule leaves them as they are.
 _MARGIN = 6.0
+# A mean this far beyond the universal threshold shows: hardly any such entry is lost at a threshold that one would use.
+_CLEAR = 3.0
+# Fits this close in log-likelihood are not told apart. One mean more is two parameters: a 95% region is bounded by 3.
+_CLOSE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,8 @@ class Means:
         Means, in units of y, and how many entries have each. The last is where the entries beyond the limit are, on
         average; they take no part in the fit.
     gap
-        Bound on how much more the logarithm of the likelihood could be (the duality gap).
+        Bound on how much more the logarithm of the likelihood could be (the duality gap); with several fits averaged,
+        the largest of theirs, each against its own kind.
     """
 
     atoms: Array
@@ -44,26 +48,45 @@ class Means:
         return total
 
 
-def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float = 10.0) -> Means:
-    """Return the distribution of the means that makes the magnitudes up to `largest` and 6 sigma most likely.
+def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float = 100.0) -> Means:
+    """Return a likely distribution of the means, given the magnitudes up to `largest` and 6 sigma.
 
     The data enter as a histogram with bins of sigma/20, each at the mean of its entries; the means lie on a grid of
-    sigma/10. Each step solves a quadratic model of the likelihood over the means in use and those at which its
-    gradient peaks, by non-negative least squares (the constrained Newton method of Wang, 2007).
+    sigma/10.
 
-    `null` more entries are taken to have mean 0 for certain. Without them the fit splits the zeros of a sparse signal
-    into small means, and the risk comes out too high; ten are enough against that, and few enough to do no harm.
+    With ``null=0`` it is the most likely one. That splits the zeros of a sparse signal into small means, and makes a
+    mean of the largest of the noise. So two sparser fits are tried: one with `null` more entries that are zero for
+    certain, one with means that are either zero or so large that they show. Each, if within 3 of the largest
+    log-likelihood, is averaged with what there is. The log-likelihood is concave: that of the average is within 3, too.
     """
     z, counts, far = _histogram(sample, sigma, largest / sigma + _MARGIN)
     if z.size == 0:
         return Means(far[:1] * sigma, far[1:], 0.0)
     grid = np.arange(0.0, z.max() + 2 * _SPACING, _SPACING)
     likelihood = phi(z[:, None] - grid) + phi(z[:, None] + grid)
+    p, gap = _most_likely(likelihood, counts)
+    enough = counts @ np.log(likelihood @ p) - _CLOSE
     if null > 0:
-        likelihood = np.vstack([likelihood, np.eye(1, grid.size)])
-        counts = np.append(counts, null)
+        zeros, shows = np.eye(1, grid.size), grid >= np.sqrt(2 * np.log(sample.size)) + _CLEAR
+        for sparser, worst in (
+            _most_likely(np.vstack([likelihood, zeros]), np.append(counts, null)),
+            _most_likely(np.where(shows | (grid == 0), likelihood, 0.0), counts),
+        ):
+            if counts @ np.log(likelihood @ sparser) >= enough:
+                p, gap = (p + sparser) / 2, max(gap, worst)
+    used = np.flatnonzero(p)
+    masses = np.append(p[used] * counts.sum(), far[1])
+    return Means(np.append(grid[used], far[0]) * sigma, masses, gap)
+
+
+def _most_likely(likelihood: Array, counts: Array) -> tuple[Array, float]:
+    """Return the probabilities of the columns that make the counts of the rows most likely, and the duality gap.
+
+    Each step solves a quadratic model of the likelihood over the columns in use and those at which its gradient peaks,
+    by non-negative least squares (the constrained Newton method of Wang, 2007).
+    """
     total = counts.sum()
-    p = np.full(grid.size, 1 / grid.size)
+    p = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
     for _ in range(20):  # expectation-maximisation: slow at the end, robust at the start
         p *= likelihood.T @ (counts / (likelihood @ p)) / total
     p[p < 1e-3 / total] = 0  # a thousandth of an entry
@@ -79,9 +102,10 @@ def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float =
         padded = np.concatenate([[-np.inf], gradient, [-np.inf]])
         peaks = (gradient > 0) & (gradient >= padded[:-2]) & (gradient >= padded[2:])
         used = np.flatnonzero((p > 0) | peaks)
-        # Minimise sum_i counts_i (S q - 2)_i^2 over q >= 0 with sum 1; homogeneous in q but for the last equation.
+        # Minimise sum_i counts_i (S q - 2)_i^2 over q >= 0 with sum 1; homogeneous in q but for the last equation. From
+        # p/2 on, where the slope is half the gradient: what is left to gain may be far below the rounding of the rest.
         s = (likelihood[:, used] / f[:, None] - 2) * np.sqrt(counts / total)[:, None]
-        q = _nnls(s.T @ s + 1, np.ones(used.size), start=p[used] > 0)
+        q = _nnls(s.T @ s + 1, p[used] / 2, gradient[used] / (2 * total))
         step = np.zeros_like(p)
         step[used] = q / q.sum()
         step -= p
@@ -96,8 +120,7 @@ def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float =
         p /= p.sum()
     if gap > max(0.01, 1e-7 * total):
         warnings.warn(f"the fit of the means stopped {gap:.3g} short of the largest log-likelihood", stacklevel=2)
-    used = np.flatnonzero(p)
-    return Means(np.append(grid[used], far[0]) * sigma, np.append(p[used] * (total - null), far[1]), gap)
+    return p, gap
 
 
 def _histogram(sample: Magnitudes, sigma: float, limit: float) -> tuple[Array, Array, Array]:
@@ -119,18 +142,19 @@ def _histogram(sample: Magnitudes, sigma: float, limit: float) -> tuple[Array, A
     return positions, totals, far
 
 
-def _nnls(gram: Array, target: Array, start: NDArray[np.bool_]) -> Array:
-    """Return the x >= 0 that minimises x' gram x / 2 - target' x, by active sets (Lawson and Hanson).
+def _nnls(gram: Array, start: Array, slope: Array) -> Array:
+    """Return the x >= 0 that minimises d' gram d / 2 - slope' d with d = x - start, by active sets (Lawson and Hanson).
 
     SciPy has one, but importing its optimisers takes half a second, more than all else that a first call does.
     """
-    x = np.zeros(target.size)
-    active = start.copy()
-    for _ in range(3 * target.size):
+    x = np.zeros_like(start)
+    active = start > 0
+    for _ in range(3 * x.size):
         while active.any():
             s = np.zeros_like(x)
-            block = gram[np.ix_(active, active)]
-            s[active] = np.linalg.solve(block + 1e-13 * np.trace(block) * np.eye(block.shape[0]), target[active])
+            block = gram[np.ix_(active, active)] + 1e-13 * np.trace(gram) * np.eye(int(active.sum()))
+            pull = slope + gram[:, ~active] @ start[~active]
+            s[active] = start[active] + np.linalg.solve(block, pull[active])
             falling = active & (s <= 0)
             if not falling.any():
                 x = s
@@ -139,9 +163,9 @@ def _nnls(gram: Array, target: Array, start: NDArray[np.bool_]) -> Array:
             x += rate.min() * (s - x)
             active &= x > 1e-14
             x[~active] = 0
-        slope = target - gram @ x
-        slope[active] = -np.inf
-        if slope.max(initial=-np.inf) <= 1e-10:
+        left = slope - gram @ (x - start)
+        left[active] = -np.inf
+        if left.max(initial=-np.inf) <= 1e-10:
             break
-        active[int(slope.argmax())] = True
+        active[int(left.argmax())] = True
     return x

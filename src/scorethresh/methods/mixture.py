@@ -20,16 +20,19 @@ from ..stein import stein_curve
 
 @dataclass(frozen=True)
 class Mixture:
-    """The exact risk at the most likely distribution of the means (Kiefer and Wolfowitz's NPMLE).
+    """The exact risk at a likely distribution of the means (Kiefer and Wolfowitz's NPMLE, and sparser ones).
 
     Fits the distribution G of the ``|x0_i|`` by maximum likelihood and returns ``sum_i E (x(Y) - x0)^2`` under it, for
     any rule. No bandwidth: the density of y is a normal one smoothed by sigma, and only such densities are fitted.
 
+    The most likely G overfits: it makes means of the largest of the noise. So it is averaged with two sparser fits,
+    each only if the data speak little against it: its log-likelihood is at most 3 below the largest.
+
     Parameters
     ----------
     null : float
-        How many more entries are taken to have mean 0 for certain. Plain maximum likelihood, ``null=0``, splits the
-        zeros of a sparse signal into small means and puts the risk too high; the threshold is hardly touched.
+        The first of these takes so many more entries to have mean 0 for certain; in the second, means are 0 or at
+        least ``sigma (sqrt(2 log P) + 3)``. With ``null=0`` there are neither: plain maximum likelihood.
 
     Notes
     -----
@@ -47,7 +50,7 @@ class Mixture:
     3.46875
     """
 
-    null: float = 10.0
+    null: float = 100.0
 
     def __post_init__(self) -> None:
         if not 0 <= _validate.number(self.null, "null") < np.inf:
