@@ -18,8 +18,8 @@ _SPACING = 1 / 10
 _MARGIN = 6.0
 # A mean this far beyond the universal threshold shows: hardly any such entry is lost at a threshold that one would use.
 _CLEAR = 3.0
-# Fits this close in log-likelihood are not told apart. One mean more is two parameters: a 95% region is bounded by 3.
-_CLOSE = 3.0
+# Fits this close in log-likelihood are not told apart: 2 bounds a 95% interval of one parameter.
+_CLOSE = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +56,8 @@ def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float =
 
     With ``null=0`` it is the most likely one. That splits the zeros of a sparse signal into small means, and makes a
     mean of the largest of the noise. So two sparser fits are tried: one with `null` more entries that are zero for
-    certain, one with means that are either zero or so large that they show. Each, if within 3 of the largest
-    log-likelihood, is averaged with what there is. The log-likelihood is concave: that of the average is within 3, too.
+    certain, one with means that are either zero or so large that they show. Each, if within 2 of the largest
+    log-likelihood, is averaged with what there is. The log-likelihood is concave: that of the average is within 2, too.
     """
     z, counts, far = _histogram(sample, sigma, largest / sigma + _MARGIN)
     if z.size == 0:

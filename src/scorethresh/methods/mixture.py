@@ -26,7 +26,7 @@ class Mixture:
     any rule. No bandwidth: the density of y is a normal one smoothed by sigma, and only such densities are fitted.
 
     The most likely G overfits: it makes means of the largest of the noise. So it is averaged with two sparser fits,
-    each only if the data speak little against it: its log-likelihood is at most 3 below the largest.
+    each only if the data speak little against it: its log-likelihood is at most 2 below the largest.
 
     Parameters
     ----------
