@@ -16,13 +16,16 @@ SOURCE = Path(st.__file__).parent
 
 # Each module may import those before it.
 ORDER = [
-    "_validate _native _loops",
-    "rules cells magnitudes curve noise",
+    "_validate _native _loops _frames _progress",
+    "rules cells magnitudes curve poisson transforms noise",
     "gaussian",
     "means density",
     "stein",
     "methods",
     "select",
+    "blend prepare",
+    "denoise",
+    "plot report io estimator cli",
 ]
 LAYER = {name: i for i, names in enumerate(ORDER) for name in names.split()}
 

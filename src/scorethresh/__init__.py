@@ -8,7 +8,9 @@
 3.46875
 """
 
+from .blend import Band
 from .curve import RiskCurve
+from .denoise import Denoised, Denoiser, denoise
 from .magnitudes import Magnitudes
 from .methods import (
     CoupledBootstrap,
@@ -32,9 +34,12 @@ from .select import Selection, Status, compare, risk_curve, select_threshold
 __version__ = "0.1.0"
 
 __all__ = [
+    "Band",
     "Bridge",
     "CoupledBootstrap",
     "CrossValidation",
+    "Denoised",
+    "Denoiser",
     "Fdr",
     "Firm",
     "Garrote",
@@ -59,6 +64,7 @@ __all__ = [
     "Sure",
     "Universal",
     "compare",
+    "denoise",
     "estimate_sigma",
     "risk_curve",
     "select_threshold",

@@ -1,8 +1,8 @@
 """Loads the compiled loops without importing numba.
 
-numba needs most of a second to import and to load one of its own cached functions. So the machine code it makes
-of `_loops.py` is kept as an object file, and llvmlite alone, which is ten times lighter, loads that. numba is
-imported only when no object file fits this source, compiler and processor.
+numba needs most of a second to import and to load one of its own cached functions. So the machine code it makes of
+a module such as `_loops.py` is kept as an object file, and llvmlite alone, which is ten times lighter, loads that.
+numba is imported only when no object file fits this source, compiler and processor.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import importlib
 import os
 import tempfile
 import threading
@@ -23,12 +24,12 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
-_SOURCE = Path(__file__).with_name("_loops.py")
+_HERE = Path(__file__).parent
 _DIGEST = 32
 
 
 def call(name: str, *arguments: int | float | NDArray[Any]) -> int:
-    """Run the loop `name`, with the interpreter's lock released, and return its integer result."""
+    """Run the loop `module.name`, with the interpreter's lock released, and return its integer result."""
     result = ctypes.c_int64(0)
     error = ctypes.c_void_p()
     converted: list[Any] = [ctypes.byref(result), ctypes.byref(error)]
@@ -52,18 +53,20 @@ _loading = threading.Lock()
 def _address(name: str) -> int:
     # functools.cache may run a function twice when threads race, and an engine that it drops takes its code along.
     with _loading:
-        return int(_engine().get_function_address(name))
+        module, _, function = name.partition(".")
+        return int(_engine(module).get_function_address(function))
 
 
 @functools.cache
-def _engine() -> Any:
+def _engine(module: str) -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     machine = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=3, jit=True)
-    identity = [_SOURCE.read_bytes(), llvmlite.__version__.encode(), cpu.encode(), features.encode()]
-    key = hashlib.sha256(b"\0".join(identity)).hexdigest()[:16]
-    code = _load(key) or _compile(machine, key)
+    source = (_HERE / f"{module}.py").read_bytes()
+    identity = [source, llvmlite.__version__.encode(), cpu.encode(), features.encode()]
+    file = f"{module}.{hashlib.sha256(bytes(1).join(identity)).hexdigest()[:16]}.o"
+    code = _load(file) or _compile(machine, module, file)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
@@ -72,16 +75,16 @@ def _engine() -> Any:
 
 def _folders() -> Iterator[Path]:
     """Yield where an object file may lie: beside the bytecode, else in the user's cache."""
-    yield _SOURCE.parent / "__pycache__"
+    yield _HERE / "__pycache__"
     with contextlib.suppress(RuntimeError):  # no home
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scorethresh"
 
 
-def _load(key: str) -> bytes | None:
-    """Return the object code kept under `key`; a damaged file counts as none."""
+def _load(name: str) -> bytes | None:
+    """Return the object code in the file of that name; a damaged file counts as none."""
     for folder in _folders():
         try:
-            content = (folder / f"_loops.{key}.o").read_bytes()
+            content = (folder / name).read_bytes()
         except OSError:
             continue
         digest, code = content[:_DIGEST], content[_DIGEST:]
@@ -90,16 +93,14 @@ def _load(key: str) -> bytes | None:
     return None
 
 
-def _compile(machine: Any, key: str) -> bytes:
-    """Return the object code of all loops, and keep it for the next process where that is possible."""
-    from . import _loops
-
+def _compile(machine: Any, source: str, name: str) -> bytes:
+    """Return the object code of all loops of a module, and keep it for the next process where that is possible."""
     module = llvm.parse_assembly("")
-    for name, code, symbol in _loops.llvm():  # type: ignore[no-untyped-call]
+    for loop, code, symbol in importlib.import_module(f".{source}", __package__).llvm():
         part = llvm.parse_assembly(code)
         # numba's wrapper reports errors to Python through symbols of its own; only the bare function is kept.
         part.get_function(symbol).linkage = "internal"
-        part.get_function(symbol.removeprefix("cfunc.")).name = name
+        part.get_function(symbol.removeprefix("cfunc.")).name = loop
         module.link_in(part)
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
@@ -111,7 +112,7 @@ def _compile(machine: Any, key: str) -> bytes:
             with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
                 file.write(hashlib.sha256(compiled).digest() + compiled)
             os.chmod(file.name, 0o644)
-            os.replace(file.name, folder / f"_loops.{key}.o")
+            os.replace(file.name, folder / name)
             break
         except OSError:
             continue

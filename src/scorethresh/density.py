@@ -170,7 +170,7 @@ def kernel_sums(
         bounds[p] = np.searchsorted(start, sample.nodes)
     out, buffers = np.zeros((3, count)), np.empty((3, count))
     _native.call(
-        "kernel_sums",
+        "_loops.kernel_sums",
         *(z.size, z, np.ascontiguousarray(sample.weights, dtype=np.float64), spans, len(starts) + 1, bounds),
         *(count, points, _even_step(points, h), 0.5 * np.log2(np.e) / h**2, smooth, *buffers, out),
     )

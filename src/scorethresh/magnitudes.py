@@ -157,7 +157,7 @@ def gather(y: Any, cells: Cells) -> Magnitudes:
 
     y = _validate.data(y)
     dtype = np.dtype(np.float32 if y.dtype.kind == "f" and y.dtype.itemsize <= 4 else np.float64)
-    loop = f"deposit_{dtype.name}"
+    loop = f"_loops.deposit_{dtype.name}"
     workers = max(1, min(_threads(), y.size // _PER_THREAD))
     moments = np.zeros((workers, len(cells), ORDER))
     scale = 1 / np.maximum(cells.half, 1e-305)

@@ -1,0 +1,269 @@
+"""The source of the compiled transforms, as C callbacks on raw pointers. Imported only to compile; see _native.py."""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numba
+from numba.types import CPointer, float32, float64, int64, void
+
+# No entry is infinite or NaN when this runs, so sums may be taken in any order.
+_FLAGS = {"nopython": True, "error_model": "numpy", "fastmath": True}
+
+
+@numba.njit(inline="always")
+def _combine(work, to, matrix, first, stride, rows, start, size, width):
+    """Set work[to + x] to the sum over k of matrix[first + k stride] times row ((start + k) mod size) at x."""
+    for k in range(0, size, 4):
+        a = matrix[first + k * stride]
+        i = rows + ((start + k) % size) * width
+        if k + 4 <= size:
+            b = matrix[first + (k + 1) * stride]
+            c = matrix[first + (k + 2) * stride]
+            d = matrix[first + (k + 3) * stride]
+            j = rows + ((start + k + 1) % size) * width
+            m = rows + ((start + k + 2) % size) * width
+            n = rows + ((start + k + 3) % size) * width
+            if k == 0:
+                for x in range(width):
+                    work[to + x] = a * work[i + x] + b * work[j + x] + c * work[m + x] + d * work[n + x]
+            else:
+                for x in range(width):
+                    work[to + x] += a * work[i + x] + b * work[j + x] + c * work[m + x] + d * work[n + x]
+        else:
+            for x in range(width):
+                work[to + x] = a * work[i + x]
+            for more in range(1, size):
+                a = matrix[first + more * stride]
+                i = rows + ((start + more) % size) * width
+                for x in range(width):
+                    work[to + x] += a * work[i + x]
+
+
+@numba.njit(inline="always")
+def _along_row(source, row, count, step, tall, dx, bx, work, to, phases):
+    """Set work[to + f count + x] to coefficient f of the window that starts at entry x step of the row."""
+    # Entries of one phase lie side by side, so that windows `step` apart are read in a straight line.
+    for k in range(step):
+        for x in range(tall):
+            work[phases + k * tall + x] = source[row + x * step + k]
+    for f in range(bx):
+        at = to + f * count
+        for x in range(count):
+            work[at + x] = 0.0
+        for k in range(0, bx, 2):
+            a = dx[f * bx + k]
+            b = dx[f * bx + k + 1]
+            i = phases + (k % step) * tall + k // step
+            j = phases + ((k + 1) % step) * tall + (k + 1) // step
+            for x in range(count):
+                work[at + x] += a * work[i + x] + b * work[j + x]
+
+
+@numba.njit(inline="always")
+def _back_along_row(work, source, count, step, tall, dx, bx, out, row, phases):
+    """Add the windows whose coefficients start at `source` to a row of `out`, and clear them."""
+    for x in range(step * tall):
+        work[phases + x] = 0.0
+    for f in range(bx):
+        at = source + f * count
+        for k in range(bx):
+            a = dx[f * bx + k]
+            i = phases + (k % step) * tall + k // step
+            for x in range(count):
+                work[i + x] += a * work[at + x]
+        for x in range(count):
+            work[at + x] = 0.0
+    for k in range(step):
+        for x in range(tall):
+            out[row + x * step + k] += work[phases + k * tall + x]
+
+
+@numba.njit(inline="always")
+def _factors(work, squares, kept, derivative, below, count, guided, t, v, constants):
+    """Turn squared norms into the factors of their coefficients; add to noise let through and to derivatives.
+
+    Jumps of coefficients that are just not kept are added to `below`: with them the window would weigh less.
+    """
+    # A literal would turn the arithmetic into that of doubles.
+    zero, one, parts, tiny = constants[0], constants[1], constants[2], constants[3]
+    if guided:
+        for x in range(count):
+            g = work[squares + x] + tiny
+            a = g / (g + t * parts)
+            work[squares + x] = a
+            work[kept + x] += v * a * a
+            work[derivative + x] += v * a * parts
+    else:
+        low = t * t * constants[4]
+        high = t * t * constants[5]
+        limit = t * t
+        jump = v * constants[6]
+        for x in range(count):
+            g = work[squares + x]
+            a = one if g >= limit else zero
+            work[squares + x] = a
+            work[kept + x] += v * a
+            work[derivative + x] += v * a * parts + (jump if limit <= g < high else zero)
+            work[below + x] += jump if low < g < limit else zero
+
+
+def sliding_dct(
+    parts, planes, height, pitch, start, width, by, bx, step, guided,
+    y, guide, dy, dx, cut, var, constants, out, weight, trace, work,
+):  # fmt: skip
+    """Shrink the DCT coefficients of every by x bx window, and add up the windows.
+
+    `y` holds parts x planes images with rows of `pitch` entries, of which those from `start` on, `width` of them, are
+    looked at. Height and width are by and bx plus multiples of `step`; windows start at every step-th row and column.
+    Coefficient c of plane p, frequency u down and f across is kept if its norm over the
+    parts reaches cut[p, u, f]; if `guided`, it is multiplied by ``g^2 / (g^2 + cut[p, u, f])`` with g that of `guide`.
+    var[p, u, f] is its noise variance. A window counts by the inverse of the noise that it lets through. `out` gets
+    the weighted estimates, `weight` the weights, and `trace` the weighted sums of noise variance times derivative,
+    spread evenly over the window; at a jump the derivative is the height times a boxcar kernel. `constants` are 0, 1,
+    the number of parts, a number that keeps 0 / 0 out, the ends of the boxcar and its height, all over powers of the
+    threshold, and one over the entries of a window. `work` is scratch.
+    """
+    count = (width - bx) // step + 1
+    tall = width // step
+    depth = parts * planes
+    row = bx * count
+    block = depth * by * row
+    sums = block
+    coefficients = 2 * block
+    guides = 3 * block
+    models = (3 + guided) * block
+    kept = (3 + 2 * guided) * block
+    derivative = kept + count
+    below = derivative + count
+    squares = below + count
+    line = squares + count
+    phases = line + max(row, width)
+    one = constants[1]
+    share = constants[7]
+    spread = constants[0]
+    for i in range(planes * by * bx):
+        spread += var[i] * share
+    for i in range(block):
+        work[sums + i] = 0.0
+    for r in range(height):
+        for q in range(depth):
+            at = (q * height + r) * pitch + start
+            to = (q * by + r % by) * row
+            _along_row(y, at, count, step, tall, dx, bx, work, to, phases)
+            if guided:
+                _along_row(guide, at, count, step, tall, dx, bx, work, guides + to, phases)
+        top = r - by + 1
+        if top < 0 or top % step:
+            continue
+        for x in range(count):
+            work[kept + x] = 0.0
+            work[derivative + x] = 0.0
+            work[below + x] = 0.0
+        for p in range(planes):
+            for u in range(by):
+                for part in range(parts):
+                    q = (part * planes + p) * by
+                    to = coefficients + (q + u) * row
+                    _combine(work, to, dy, u * by, 1, q * row, top, by, row)
+                    if guided:
+                        _combine(work, models + (q + u) * row, dy, u * by, 1, guides + q * row, top, by, row)
+                for f in range(bx):
+                    for x in range(count):
+                        work[squares + x] = 0.0
+                    for part in range(parts):
+                        at = (models if guided else coefficients) + ((part * planes + p) * by + u) * row + f * count
+                        for x in range(count):
+                            work[squares + x] += work[at + x] * work[at + x]
+                    j = (p * by + u) * bx + f
+                    _factors(work, squares, kept, derivative, below, count, guided, cut[j], var[j], constants)
+                    for part in range(parts):
+                        at = coefficients + ((part * planes + p) * by + u) * row + f * count
+                        for x in range(count):
+                            work[at + x] *= work[squares + x]
+        for x in range(count):
+            a = one / work[kept + x]
+            more = one / (work[kept + x] + spread)
+            work[kept + x] = a
+            work[derivative + x] = (a * work[derivative + x] + more * work[below + x]) * share
+        for k in range(depth * by * bx):
+            at = coefficients + k * count
+            for x in range(count):
+                work[at + x] *= work[kept + x]
+        for q in range(depth):
+            for k in range(by):
+                _combine(work, line, dy, k, by, coefficients + q * by * row, 0, by, row)
+                at = sums + (q * by + (top + k) % by) * row
+                for x in range(row):
+                    work[at + x] += work[line + x]
+        # Weights go to all entries of their window: along the row first, then down the rows.
+        for x in range(width):
+            work[line + x] = 0.0
+            work[phases + x] = 0.0
+        for k in range(bx):
+            for x in range(count):
+                work[line + x * step + k] += work[kept + x]
+                work[phases + x * step + k] += work[derivative + x]
+        for k in range(by):
+            at = (top + k) * pitch + start
+            for x in range(width):
+                weight[at + x] += work[line + x]
+                trace[at + x] += work[phases + x]
+        for k in range(by if r == height - 1 else step):
+            for q in range(depth):
+                at = sums + (q * by + (top + k) % by) * row
+                to = (q * height + top + k) * pitch + start
+                _back_along_row(work, at, count, step, tall, dx, bx, out, to, phases)
+
+
+@numba.njit(inline="always")
+def _two_taps(x, i, j, out, at, width, a, b, add):
+    """Set out[at:] to a x[i:] + b x[j:], or add it there."""
+    if add:
+        for k in range(width):
+            out[at + k] += a * x[i + k] + b * x[j + k]
+    else:
+        for k in range(width):
+            out[at + k] = a * x[i + k] + b * x[j + k]
+
+
+def dilated(outer, n, inner, size, step, shift, add, taps, x, out):
+    """Filter along the middle of three axes, in a circle: out[i] = sum over k of taps[k] x[i + shift - k step].
+
+    `size` is even. If `add`, the result is added to `out`.
+    """
+    for k in range(0, size, 2):
+        first = (shift - k * step) % n
+        second = (shift - (k + 1) * step) % n
+        more = add or k > 0
+        for o in range(outer):
+            base = o * n * inner
+            if inner == 1:
+                # Between the places where one of the two wraps around, both are read in a straight line.
+                low = min(n - first, n - second)
+                high = max(n - first, n - second)
+                i, j = base + first, base + second
+                _two_taps(x, i, j, out, base, low, taps[k], taps[k + 1], more)
+                i -= n if n - first <= low else 0
+                j -= n if n - second <= low else 0
+                _two_taps(x, i + low, j + low, out, base + low, high - low, taps[k], taps[k + 1], more)
+                i, j = base + first - n, base + second - n
+                _two_taps(x, i + high, j + high, out, base + high, n - high, taps[k], taps[k + 1], more)
+            else:
+                for r in range(n):
+                    i = base + ((r + first) % n) * inner
+                    j = base + ((r + second) % n) * inner
+                    _two_taps(x, i, j, out, base + r * inner, inner, taps[k], taps[k + 1], more)
+
+
+def llvm():
+    """Yield (name, LLVM code, name in the code) of every loop."""
+    for dtype in (float32, float64):
+        p = CPointer(dtype)
+        loops = {
+            "sliding_dct": (void(*[int64] * 10, *[p] * 11), sliding_dct),
+            "dilated": (void(*[int64] * 7, p, p, p), dilated),
+        }
+        for name, (signature, function) in loops.items():
+            compiled = numba.cfunc(signature, **_FLAGS)(function)
+            yield f"{name}_{dtype}", compiled.inspect_llvm(), compiled.native_name

@@ -1,0 +1,356 @@
+"""The denoiser: a signal, image or volume in, the same out, and a prediction of the error."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _validate
+from ._progress import Progress
+from ._validate import Array
+from .blend import Band, Piece, Pieces, Wavelets, blend_weights
+from .methods import Method, Selector, as_method
+from .noise import Noise
+from .prepare import Prepared, as_given, prepare, split
+from .rules import Hard, Rule, as_rule
+from .transforms import Decimated, Floats, Undecimated, cropped, wavelet
+
+__all__ = ["Denoised", "Denoiser", "denoise"]
+
+_CHOOSE = {"blend": "blend", "bands": "bands", "global": "global"}
+_NOISE = {"white": "white", "poisson": "poisson", "correlated": "correlated"}
+
+# Entries of a tile; where there are several, side and number of the crops that thresholds and weights are chosen on.
+_TILE = 1 << 20
+_CROP = {1: 1 << 18, 2: 512, 3: 64}
+_CROPS = 4
+
+# By the number of axes: the most levels of the wavelets, those of the blend, and that of bands.
+_LEVELS = {1: 12, 2: 5, 3: 3}
+_BLENDED = {1: ("haar", "sym8"), 2: ("haar",), 3: ("haar",)}
+_WAVELET = {1: "sym8", 2: "haar", 3: "haar"}
+
+# How far windows of both stages reach into a tile from outside.
+_REACH = {1: 0, 2: 30, 3: 6}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Denoised:
+    """What a `Denoiser` found.
+
+    Attributes
+    ----------
+    estimate : ndarray
+        The denoised data, with the shape, dtype and units of y.
+    sigma : float or ndarray
+        The noise level, given or estimated; one per channel if there are channels. For Poisson noise 1, that of the
+        stabilised data.
+    predicted_mse : float
+        Prediction of the mean squared error per sample, in the units of y squared. It may come out negative if the
+        error is smaller than `stderr`.
+    stderr : float
+        Standard error of `predicted_mse`, for a known noise level.
+    bands : tuple of Band
+        Threshold, noise level, kept fraction and risk curve of every wavelet band, in units of `sigma`.
+    weights : dict
+        What the estimate is made of: the weight of each part of the blend, per channel.
+    """
+
+    estimate: NDArray[Any]
+    sigma: float | Array
+    predicted_mse: float
+    stderr: float
+    bands: tuple[Band, ...]
+    weights: dict[str, float]
+
+    def predicted_psnr(self, data_range: float | None = None) -> float:
+        """Return the predicted peak signal-to-noise ratio in decibels; infinity if no error is predicted.
+
+        `data_range` is that of the clean data. By default it is 255 for 8-bit data, 65535 for 16-bit, else the range
+        of the estimate.
+        """
+        if data_range is None:
+            estimate = np.abs(self.estimate) if np.iscomplexobj(self.estimate) else self.estimate
+            limits = {"uint8": 255.0, "uint16": 65535.0}
+            data_range = limits.get(estimate.dtype.name) or float(np.nanmax(estimate) - np.nanmin(estimate))
+        if self.predicted_mse <= 0:
+            return math.inf
+        return 10 * math.log10(_validate.positive(data_range, "data_range") ** 2 / self.predicted_mse)
+
+    def __repr__(self) -> str:
+        low, high = np.min(self.sigma), np.max(self.sigma)
+        level = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+        kept = f", {np.mean([b.kept for b in self.bands]):.1%} of their coefficients kept" if self.bands else ""
+        return (
+            f"<Denoised: {' x '.join(map(str, self.estimate.shape))} {self.estimate.dtype}, sigma {level}; predicted "
+            f"mse {self.predicted_mse:.4g} +- {self.stderr:.2g}; {len(self.bands)} bands{kept}>"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Denoiser:
+    """Denoises signals, images and volumes; `run` gives the estimate and everything known about it.
+
+    The parameters are those of `denoise`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.zeros((128, 128))
+    >>> clean[32:96, 32:96] = 100.0
+    >>> found = Denoiser(sigma=20.0).run(clean + rng.normal(0.0, 20.0, clean.shape))
+    >>> found.predicted_mse < 40
+    True
+    """
+
+    sigma: Any = None
+    choose: str = "blend"
+    wavelet: str | None = None
+    levels: int | None = None
+    undecimated: bool = True
+    rule: str | Rule = "hard"
+    method: str | Method | Selector | None = None
+    noise: Any = "white"
+    channel_axis: int | None = None
+    mask: Any = None
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        _validate.choice("choose", self.choose, _CHOOSE)
+        if isinstance(self.noise, str):
+            _validate.choice("noise", self.noise, _NOISE)
+            if self.noise != "white" and self.sigma is not None:
+                msg = f"sigma goes with white noise, got {self.sigma!r} with noise={self.noise!r}. Leave it out."
+                raise ValueError(msg)
+        if self.method is not None:
+            as_method(self.method)
+        if self.wavelet is not None:
+            wavelet(self.wavelet)
+        if self.levels is not None and not (isinstance(self.levels, int | np.integer) and self.levels >= 1):
+            msg = f"levels must be a whole number of at least 1, got {self.levels!r}. None chooses it by the size of y."
+            raise ValueError(msg)
+        if self.choose == "blend" and not (isinstance(as_rule(self.rule), Hard) and self.undecimated):
+            msg = "the blend is made of undecimated hard thresholds. For another rule or frame: choose='bands'."
+            raise ValueError(msg)
+
+    def run(self, y: Any) -> Denoised:
+        """Denoise y."""
+        parts, invalid = split(y, self.channel_axis, self.mask)
+        data = prepare(parts, invalid, self.sigma, self.noise, self.channel_axis)
+        if data is None:
+            return Denoised(as_given(parts.copy(), parts, None, self.channel_axis), 0.0, 0.0, 0.0, (), {})
+        bands: list[Band] = []
+        weights: dict[str, float] = {}
+        risk = 0.0
+        tiles = list(_tiles(data.values.shape[2:]))
+        with Progress("denoise", len(tiles) * len(data.values), self.progress) as progress:
+            for k, channel in enumerate(data.values):
+                prefix = f"channel {k} " if len(data.values) > 1 else ""
+                plan = _Plan(self, data.noise, channel.ndim - 1)
+                first = plan.choose(channel)
+                bands += [dataclasses.replace(b, name=prefix + b.name) for some in plan.bands for b in some]
+                weights |= {prefix + name: w for name, w in plan.weights.items()}
+                risk += _treat(channel, k, plan, first, tiles, data, progress.step)
+        mse, stderr = data.error(risk)
+        return Denoised(data.restored(), data.sigma, mse, stderr, tuple(bands), weights)
+
+
+def _treat(
+    channel: Floats,
+    k: int,
+    plan: _Plan,
+    first: Piece | None,
+    tiles: list[tuple[slice, ...]],
+    data: Prepared,
+    done: Callable[[], None],
+) -> float:
+    """Put the estimate in the place of a channel; return the weighted sum of the estimated risks."""
+    margin = plan.margin()
+    source = channel if first is not None else channel.copy()
+
+    def treat(tile: tuple[slice, ...]) -> float:
+        wide = tuple(slice(max(s.start - margin, 0), s.stop + margin) for s in tile)
+        inner = tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip(tile, wide, strict=True))
+        y = np.ascontiguousarray(cropped(source, wide))
+        piece = first if first is not None else plan.apply(y[None])
+        estimate = cropped(piece.estimate[0], inner)
+        trace = cropped(np.broadcast_to(piece.trace[0], y.shape[1:]), inner)
+        risk = (
+            np.square(cropped(y, inner) - estimate).sum(axis=0, dtype=np.float64) - len(y) * data.variance + 2 * trace
+        )
+        cropped(channel, tile)[...] = estimate
+        done()
+        return float((risk * data.weight(k, tile, estimate)).sum())
+
+    if first is not None:
+        return treat(tiles[0])
+    with ThreadPoolExecutor(min(len(tiles), os.cpu_count() or 1, 4)) as pool:
+        return sum(pool.map(treat, tiles))
+
+
+class _Plan:
+    """Frames for one channel, thresholds and weights: chosen on a sample, applied to every tile."""
+
+    def __init__(self, options: Denoiser, noise: Noise, ndim: int) -> None:
+        self.options, self.noise, self.ndim = options, noise, ndim
+        self.bands: list[list[Band]] = []
+        self.weights: dict[str, float] = {}
+        self.traces: list[float] = []
+
+    def choose(self, y: Floats) -> Piece | None:
+        """Choose on y, or on crops of it if it is large; return the estimate in the former case."""
+        crops = np.stack(list(_crops(y)))
+        self.levels = self._levels(y.shape[1:])
+        options = self.options
+        names = [options.wavelet] if options.wavelet else _BLENDED[self.ndim]
+        if options.choose != "blend":
+            names = [options.wavelet or _WAVELET[self.ndim]]
+        frame = Undecimated if options.undecimated else Decimated
+        self.waves = [
+            Wavelets(frame(name, self.levels), self.noise, self.ndim, options.rule, options.method) for name in names
+        ]
+        whole = crops.shape[2:] == y.shape[1:]
+        if options.choose != "blend":
+            [wave] = self.waves
+            bands, piece = wave.choose(crops) if options.choose == "bands" else wave.choose_one(crops)
+            self.bands = [bands]
+            return piece if whole else None
+        self.pieces = Pieces(self.waves, self.noise, self.ndim)
+        self.bands, pieces = self.pieces.choose(crops)
+        self.corrections = self.pieces.corrections(crops, self.bands)
+        shape = crops[:, 0].shape
+        traces = [
+            correction * float(np.broadcast_to(piece.trace, shape).sum(dtype=np.float64))
+            for correction, piece in zip(self.corrections, pieces, strict=True)
+        ]
+        self.shares = blend_weights(crops, pieces, traces)
+        self.weights = dict(zip(self.pieces.names, map(float, self.shares), strict=True))
+        return self._mix(pieces) if whole else None
+
+    def apply(self, y: Floats) -> Piece:
+        """Return the estimate of a batch."""
+        if self.options.choose != "blend":
+            return self.waves[0].apply(y, self.bands[0])
+        return self._mix(self.pieces.apply(y, self.bands))
+
+    def _mix(self, pieces: list[Piece]) -> Piece:
+        estimate = np.zeros_like(pieces[0].estimate)
+        trace: Floats = np.zeros(1)
+        for share, correction, piece in zip(self.shares, self.corrections, pieces, strict=True):
+            if share > 0:
+                estimate += estimate.dtype.type(share) * piece.estimate
+                trace = trace + share * correction * piece.trace
+        return Piece(estimate, trace)
+
+    def _levels(self, shape: tuple[int, ...]) -> int:
+        fit = max(int(math.log2(max(shape))) - 2, 1)
+        return int(self.options.levels or min(fit, _LEVELS[self.ndim]))
+
+    def margin(self) -> int:
+        """Return how far a tile has to look beyond its border."""
+        reach = max((wavelet(w.frame.wavelet).dec_len - 1) * (2**self.levels - 1) for w in self.waves)
+        return int(min(reach + _REACH[self.ndim], round(_TILE ** (1 / self.ndim)) // 8))
+
+
+def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+    """Yield tiles of at most _TILE entries: the longest axis is halved until they are."""
+    counts = [1] * len(shape)
+    while math.prod(-(-n // c) for n, c in zip(shape, counts, strict=True)) > _TILE:
+        k = max(range(len(shape)), key=lambda i: shape[i] / counts[i])
+        counts[k] *= 2
+    edges = [[n * i // c for i in range(c + 1)] for n, c in zip(shape, counts, strict=True)]
+    return itertools.product(*([slice(*ends) for ends in itertools.pairwise(e)] for e in edges))
+
+
+def _crops(y: Floats) -> Iterator[Floats]:
+    """Yield y itself if it is one tile, else crops spread over it."""
+    shape = y.shape[1:]
+    if math.prod(shape) <= _TILE:
+        yield y
+        return
+    side = _CROP[len(shape)]
+    for k in range(_CROPS):
+        places = (k, (2 * k + 1) % (_CROPS + 1) % _CROPS, _CROPS - 1 - k)
+        starts = [int((n - min(side, n)) * (p + 0.5) / _CROPS) for n, p in zip(shape, places, strict=False)]
+        yield cropped(y, [slice(s, s + side) for s in starts])
+
+
+def denoise(
+    y: Any,
+    *,
+    sigma: Any = None,
+    choose: str = "blend",
+    wavelet: str | None = None,
+    levels: int | None = None,
+    undecimated: bool = True,
+    rule: str | Rule = "hard",
+    method: str | Method | Selector | None = None,
+    noise: Any = "white",
+    channel_axis: int | None = None,
+    mask: Any = None,
+    progress: bool = False,
+) -> NDArray[Any]:
+    """Remove noise from a signal, an image or a volume.
+
+    Parameters
+    ----------
+    y : array_like
+        One to three axes, and perhaps one of channels. Real, integer or complex; NaN marks missing entries. Integers
+        stay integers in their units; real and imaginary parts share decisions.
+    sigma : float or array_like, optional
+        The noise level in units of y (of one part, if y is complex): a number, one per channel, or one per entry. By
+        default it is estimated, per channel.
+    choose : {"blend", "bands", "global"}
+        ``"blend"``: thresholds in wavelets and in the DCT of all windows guide a second, smoother shrinkage, and the
+        blend of least estimated risk is taken. ``"bands"``: wavelets only, with a threshold for every band.
+        ``"global"``: one threshold, over the noise level, for all bands.
+    wavelet : str, optional
+        A discrete wavelet of PyWavelets. By default ``"haar"``; for signals ``"sym8"``, in the blend both.
+    levels : int, optional
+        Levels of the wavelets. By default at most 5 for images, 3 for volumes, 12 for signals.
+    undecimated : bool
+        Whether wavelets are taken at every position, which is better, or sampled, which is faster.
+    rule : str or Rule
+        What is done to the coefficients of wavelets, for bands and global.
+    method : str or Method, optional
+        How their thresholds are chosen. By default SCORE for bands of 32768 coefficients or more, else the mixture.
+    noise : {"white", "poisson", "correlated"} or array_like
+        ``"poisson"``: y holds counts. ``"correlated"``: stationary noise, its spectrum estimated from flat regions. An
+        array is the power spectrum, ``E |fftn(w)|^2 / w.size`` on the grid of `numpy.fft.fftn`.
+    channel_axis : int, optional
+        The axis of colours or other channels; they are decorrelated by an orthonormal transform.
+    mask : array_like of bool, optional
+        True where entries are missing. They are filled before and given back as they were.
+    progress : bool
+        Whether to show a progress bar on standard error.
+
+    Returns
+    -------
+    ndarray
+        With the shape and dtype of y. For the predicted error and more: ``Denoiser(...).run(y)``.
+
+    Notes
+    -----
+    A noise level per entry is stabilised by dividing y by it. Where it varies within a few entries, that adds variation
+    to the signal, which costs sharpness.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.sin(np.linspace(0.0, 12.0, 1000))
+    >>> noisy = clean + rng.normal(0.0, 0.3, 1000)
+    >>> estimate = denoise(noisy)
+    >>> bool(np.mean((estimate - clean) ** 2) < 0.1 * np.mean((noisy - clean) ** 2))
+    True
+    """
+    options = {name: value for name, value in locals().items() if name != "y"}
+    return Denoiser(**options).run(y).estimate

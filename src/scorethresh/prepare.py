@@ -1,0 +1,284 @@
+"""Data as they come, made ready: real parts of channels with noise of level 1, and the way back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _validate, poisson
+from ._validate import Array
+from .noise import Noise, Spectrum, White, estimate_spectrum, level_of_samples
+from .transforms import Floats, cropped, dct_matrix
+
+# Beyond this range over the noise level, single precision would show.
+_SINGLE = 1e4
+
+
+@dataclass(eq=False)
+class Prepared:
+    """Stabilised data, and the way back.
+
+    `y` holds the data as they came: (channels, parts, *shape). `values` are ``y / scale - offset``, or Anscombe's root
+    minus `offset`, of noise level 1, the channels rotated by `mix`.
+    """
+
+    y: NDArray[Any]
+    values: Floats
+    scale: Array
+    offset: Array
+    mix: Array | None
+    noise: Noise
+    poisson: bool
+    invalid: NDArray[np.bool_] | None
+    channel_axis: int | None
+
+    @property
+    def sigma(self) -> float | Array:
+        """The noise level: one number, one per channel, or a map."""
+        if self.scale.size == 1:
+            return float(self.scale.reshape(()))
+        flat = self.scale.size == self.scale.shape[0]
+        if flat and self.channel_axis is not None:
+            return self.scale.ravel()
+        whole = np.broadcast_to(self.scale, (len(self.y), 1, *self.y.shape[2:]))[:, 0]
+        return whole[0] if self.channel_axis is None else np.moveaxis(whole, 0, self.channel_axis)
+
+    @property
+    def variance(self) -> float:
+        """The mean noise variance of the values."""
+        return 1.0 if isinstance(self.noise, White) else float(self.noise.power.mean())
+
+    def weight(self, channel: int, tile: tuple[slice, ...], estimate: Floats) -> Any:
+        """Return how the squared errors of stabilised entries count in the units of y."""
+        weight: Any
+        if self.poisson:  # the slope of the inverse of Anscombe's root
+            weight = np.square((estimate[0].astype(np.float64) + self.offset[channel, 0]) / 2)
+        elif self.scale.size > len(self.scale):
+            scale = np.broadcast_to(self.scale, (len(self.y), 1, *self.y.shape[2:]))[:, 0]
+            weight = np.square(cropped(scale, tile)).mean(axis=0)
+        else:
+            weight = float(np.square(self.scale).mean())
+        return weight if self.invalid is None else weight * ~self.invalid[tile]
+
+    def error(self, risk: float) -> tuple[float, float]:
+        """Return the mean squared error, given the weighted sum of estimated risks, and its standard error."""
+        valid = self.y[0, 0].size if self.invalid is None else np.count_nonzero(~self.invalid)
+        count = valid * self.y.shape[0] * self.y.shape[1]
+        mse = risk / count
+        # The energy of the noise varies by 2 sigma^4 per entry, twice its product with the bias by 4 sigma^2 bias^2.
+        if self.poisson:
+            fourth = float(np.square(self.y + 0.375, dtype=np.float64).mean())
+        else:
+            fourth = float(np.mean(self.scale**4))
+        if isinstance(self.noise, Spectrum):
+            fourth *= float(np.square(self.noise.power).mean())
+        return mse, math.sqrt((2 * fourth + 2 * math.sqrt(fourth) * max(mse, 0.0)) / count)
+
+    def restored(self) -> NDArray[Any]:
+        """Return the values, by now denoised, in the units, the layout and the dtype of y."""
+        out = (
+            self.values if self.mix is None else np.tensordot(self.mix.T.astype(self.values.dtype), self.values, axes=1)
+        )
+        if self.poisson:
+            out = poisson.mean_of(out + self.offset)
+        else:
+            out = out.astype(np.result_type(out.dtype, _precise(self.y.dtype)), copy=False)
+            out *= self.scale
+            out += self.offset * self.scale
+        return as_given(out, self.y, self.invalid, self.channel_axis)
+
+
+def _precise(dtype: np.dtype[Any]) -> Any:
+    return np.float32 if dtype.itemsize <= 2 or dtype == np.float32 else np.float64
+
+
+def as_given(
+    out: NDArray[Any], y: NDArray[Any], invalid: NDArray[np.bool_] | None, channel_axis: int | None
+) -> NDArray[Any]:
+    """Return `out` in the layout and dtype of the data that `y` was made of, its missing entries as they were."""
+    if y.dtype.kind in "iu":
+        info = np.iinfo(y.dtype)
+        out = np.clip(np.rint(out), info.min, info.max)
+    out = out.astype(y.dtype, copy=False)
+    if invalid is not None:
+        out[:, :, invalid] = y[:, :, invalid]
+    joined = out[:, 0] + 1j * out[:, 1] if out.shape[1] == 2 else out[:, 0]
+    return joined[0] if channel_axis is None else np.moveaxis(joined, 0, channel_axis)
+
+
+def split(y: Any, channel_axis: int | None, mask: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Return y as (channels, parts, *shape), and where entries are missing: (*shape)."""
+    if isinstance(y, np.ma.MaskedArray):
+        if mask is not None:
+            msg = "mask is given twice: y is a masked array. Leave one out."
+            raise ValueError(msg)
+        a, mask = np.asarray(y.data), np.ma.getmaskarray(y)
+    else:
+        a = np.asarray(y)
+        mask = None if mask is None else np.asarray(mask)
+    if a.dtype.kind not in "iufc":
+        msg = f"y must hold numbers, got dtype {a.dtype}. Convert it first: np.asarray(y, dtype=float)."
+        raise TypeError(msg)
+    if mask is not None and mask.dtype != bool:
+        msg = f"mask must hold booleans, True where entries are missing, got dtype {mask.dtype}. Try mask.astype(bool)."
+        raise TypeError(msg)
+    if a.size == 0:
+        msg = f"y is empty, with shape {a.shape}. Pass at least one entry."
+        raise ValueError(msg)
+    if channel_axis is not None:
+        if not -a.ndim <= channel_axis < a.ndim:
+            msg = f"channel_axis must be an axis of y, which has {a.ndim}, got {channel_axis}."
+            raise ValueError(msg)
+        if mask is not None and mask.shape == a.shape:
+            mask = mask.any(axis=channel_axis)
+        a = np.moveaxis(a, channel_axis, 0)
+    else:
+        a = a[None]
+    if not 1 <= a.ndim - 1 <= 3:
+        msg = (
+            f"y must have one to three axes beside that of channels, got shape {np.shape(y)}. For a stack or colours "
+            "name the axis, channel_axis=...; else denoise one after the other."
+        )
+        raise ValueError(msg)
+    if mask is not None and mask.shape != a.shape[1:]:
+        msg = f"mask must have the shape of one channel, {a.shape[1:]}, got {mask.shape}."
+        raise ValueError(msg)
+    parts = np.stack([a.real, a.imag], axis=1) if a.dtype.kind == "c" else a[:, None]
+    if parts.dtype.kind == "f":
+        bad = np.isnan(parts).any(axis=(0, 1))
+        if bad.any():
+            mask = bad if mask is None else mask | bad
+        infinite = np.isinf(parts).any(axis=(0, 1))
+        if mask is not None:
+            infinite &= ~mask
+        if infinite.any():
+            msg = f"y holds {np.count_nonzero(infinite)} infinite entries. Mark them as missing: mask=~np.isfinite(y)."
+            raise ValueError(msg)
+    if mask is not None and mask.all():
+        msg = "every entry of y is missing: NaN or masked. Pass at least one."
+        raise ValueError(msg)
+    return parts, mask if mask is not None and mask.any() else None
+
+
+def prepare(
+    y: NDArray[Any], invalid: NDArray[np.bool_] | None, sigma: Any, noise: Any, channel_axis: int | None
+) -> Prepared | None:
+    """Stabilise data that were split; return None if there is no noise in them."""
+    shape, ndim = y.shape[2:], y.ndim - 2
+    counts = isinstance(noise, str) and noise == "poisson"
+    scale = np.ones((1,) * y.ndim)
+    model: Noise = White(1.0)
+    if counts:
+        if y.shape[1] > 1 or y.min() < 0:
+            msg = f"Poisson noise needs counts of at least 0, got {'complex data' if y.shape[1] > 1 else y.min()}."
+            raise ValueError(msg)
+    elif isinstance(noise, str) and noise == "white":
+        found = _levels(y, invalid) if sigma is None else given_levels(sigma, y, channel_axis)
+        if not found.any():
+            return None
+        scale = np.where(found > 0, found, found.max()) if sigma is None else found
+    else:
+        if isinstance(noise, str):
+            seen = y if invalid is None else np.where(invalid, np.nan, y)
+            power = np.stack([np.mean([estimate_spectrum(p) for p in c.astype(float)], axis=0) for c in seen])
+        else:
+            power = given_power(noise, shape)[None]
+        level = np.sqrt(power.mean(axis=tuple(range(1, ndim + 1)), keepdims=True))
+        if not level.all():
+            return None
+        model = Spectrum((power / level**2).mean(axis=0))
+        scale = level.reshape(-1, 1, *(1,) * ndim)
+    values = poisson.root(y.astype(np.float64)) if counts else _divided(y, scale)
+    if invalid is not None:
+        values = _filled(values, invalid)
+    offset = values.mean(axis=tuple(range(1, values.ndim)), keepdims=True, dtype=np.float64)
+    values -= offset.astype(values.dtype)
+    if values.dtype == np.float64 and max(values.max(), -values.min()) < _SINGLE:
+        values = values.astype(np.float32)
+    mix = dct_matrix(len(y)) if len(y) > 1 and not counts else None
+    if mix is not None:
+        values = np.tensordot(mix.astype(values.dtype), values, axes=1)
+    values = np.ascontiguousarray(values)
+    return Prepared(y, values, scale, offset, mix, model, counts, invalid, channel_axis)
+
+
+def _divided(y: NDArray[Any], scale: Array) -> Floats:
+    dtype = _precise(y.dtype)
+    out: Floats = y.astype(dtype) / scale.astype(dtype)
+    return out
+
+
+def _levels(y: NDArray[Any], invalid: NDArray[np.bool_] | None) -> Array:
+    """Return the noise level of every channel, so that it broadcasts against y; 0 for constant channels."""
+    levels = []
+    for channel in y:
+        parts = [part.astype(np.float64) for part in channel]
+        if invalid is not None:
+            parts = [np.where(invalid, np.nan, part) for part in parts]
+        levels.append(math.sqrt(np.mean([level_of_samples(part) ** 2 for part in parts])))
+    return np.array(levels).reshape(-1, *(1,) * (y.ndim - 1))
+
+
+def given_levels(sigma: Any, y: NDArray[Any], channel_axis: int | None) -> Array:
+    """Return a noise level, one per channel or one per entry, so that it broadcasts against y."""
+    if np.ndim(sigma) == 0:
+        return np.full((1,) * y.ndim, _validate.noise_level(sigma))
+    levels = _validate.real_array(sigma, "sigma").astype(np.float64)
+    bad = ~((levels > 0) & np.isfinite(levels))
+    if bad.any():
+        msg = f"sigma must be positive and finite everywhere, got {levels[bad].flat[0]} among {levels.size} values."
+        raise ValueError(msg)
+    channels, shape = len(y), y.shape[2:]
+    if channel_axis is not None and levels.shape == (channels,):
+        return levels.reshape(-1, 1, *(1,) * len(shape))
+    if levels.shape == shape:
+        return levels[None, None]
+    if channel_axis is not None and levels.ndim == len(shape) + 1:
+        moved = np.moveaxis(levels, channel_axis, 0)
+        if moved.shape == (channels, *shape):
+            return moved[:, None]
+    ways = f"one per entry, of shape {shape}"
+    if channel_axis is not None:
+        ways = f"one per channel, of shape ({channels},), or {ways}"
+    msg = f"sigma must be one number, or {ways}, got shape {levels.shape}."
+    raise ValueError(msg)
+
+
+def given_power(noise: Any, shape: tuple[int, ...]) -> Array:
+    """Return the power spectrum of the noise as an array."""
+    power = _validate.real_array(noise, "noise").astype(np.float64)
+    if power.shape != shape:
+        msg = (
+            f"noise, as a power spectrum, must have the shape of one channel, {shape}, got {power.shape}. It is "
+            "E |fftn(w)|^2 / w.size on the grid of np.fft.fftn."
+        )
+        raise ValueError(msg)
+    if not (np.isfinite(power).all() and power.min() >= 0 and power.any()):
+        ends = f"{power.min()} to {power.max()}"
+        msg = f"noise, as a power spectrum, must be finite and at least 0, got values from {ends}."
+        raise ValueError(msg)
+    return power
+
+
+def _filled(values: Floats, invalid: NDArray[np.bool_]) -> Floats:
+    """Return the values with missing ones replaced by the mean of those around, near ones if there are any."""
+    from scipy.ndimage import uniform_filter
+
+    values = np.where(invalid, 0, values)
+    known = (~invalid).astype(values.dtype)
+    missing = invalid.copy()
+    size = 3
+    while missing.any():
+        share = uniform_filter(known, size, mode="constant")
+        reached = missing & (share > 0.5 / size**invalid.ndim)
+        for channel in values:
+            for part in channel:
+                mean = uniform_filter(np.where(invalid, 0, part), size, mode="constant")
+                part[reached] = mean[reached] / share[reached]
+        missing &= ~reached
+        size = 2 * size + 1
+    return values

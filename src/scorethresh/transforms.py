@@ -1,0 +1,253 @@
+"""Frames for denoising: decimated and undecimated wavelets, and the DCT of every window.
+
+A frame is an analysis D with a synthesis R, ``R D = 1``. What the risk in the domain of the samples needs of it are
+the noise level of every band and the share of a coefficient in the trace of ``R theta D``, which is ``(D R)_jj``.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _validate
+from ._validate import Array
+
+__all__ = ["Decimated", "Undecimated", "Windows"]
+
+Floats = NDArray[Any]
+Shrink = Callable[[int, Floats], Floats]
+
+
+def cropped(a: NDArray[Any], slices: Iterable[slice]) -> NDArray[Any]:
+    """Return the part of an array that the slices of its last axes cut out."""
+    index: Any = (..., *slices)
+    out: NDArray[Any] = a[index]
+    return out
+
+
+def reflected(y: Floats, pads: Sequence[tuple[int, int]]) -> Floats:
+    """Return y continued by reflection, the border entry repeated; pads are (before, after) of the last axes."""
+    for axis, (before, after) in zip(range(-len(pads), 0), pads, strict=True):
+        if before or after:
+            n = y.shape[axis]
+            index = np.arange(-before, n + after) % (2 * n)
+            y = np.take(y, np.where(index < n, index, 2 * n - 1 - index), axis)
+    return np.ascontiguousarray(y)
+
+
+@functools.cache
+def wavelet(name: str) -> Any:
+    """Return the filters that go by this name in PyWavelets."""
+    import pywt
+
+    return pywt.Wavelet(_validate.choice("wavelet", name, {w: w for w in pywt.wavelist(kind="discrete")}))
+
+
+def details(levels: int, ndim: int) -> Iterator[tuple[int, str]]:
+    """Yield the level and the key of every detail band, finest first: a letter per axis, a for mean, d for detail."""
+    for level in range(1, levels + 1):
+        for letters in itertools.product("ad", repeat=ndim):
+            if "d" in letters:
+                yield level, "".join(letters)
+
+
+@functools.cache
+def _cascade(name: str, level: int) -> tuple[Array, Array]:
+    """Return the low and high-pass filter of a level in one, scaled to the energy of the orthonormal ones."""
+    w = wavelet(name)
+    low = np.ones(1)
+    for finer in range(level):
+        filters = []
+        for taps in (w.dec_lo, w.dec_hi):
+            spread = np.zeros((len(taps) - 1) * 2**finer + 1)
+            spread[:: 2**finer] = taps
+            filters.append(np.convolve(low, spread))
+        low, high = filters
+    return low, high
+
+
+@dataclass(frozen=True)
+class Undecimated:
+    """Wavelets at every position: each band has the size of the data, which is continued by reflection.
+
+    Coefficients of level l are those of the orthonormal transform over ``2^(l ndim / 2)``, so that the synthesis is
+    the adjoint of the analysis if the wavelet is orthogonal.
+    """
+
+    wavelet: str
+    levels: int
+
+    def filters(self, level: int) -> list[Array]:
+        """Return the filters (mean, detail) of one axis at a level, as two rows."""
+        return [f / 2 ** (level / 2) for f in _cascade(self.wavelet, level)]
+
+    def share(self, level: int, ndim: int) -> float:
+        """Return the share of a coefficient in the trace, over all bands of a level the same."""
+        return 2.0 ** (-level * ndim)
+
+    def apply(self, y: Floats, shrink: Shrink, ndim: int) -> Floats:
+        """Return the synthesis of ``shrink(k, coefficients)`` over the bands k of `details`, for the last axes.
+
+        Bands are made, treated and added up one after the other, so that few exist at once.
+        """
+        shape = y.shape[-ndim:]
+        reach = (wavelet(self.wavelet).dec_len - 1) * (2**self.levels - 1)
+        # Beyond the reach of the filters nothing matters; data shorter than that are continued to a whole period.
+        pads = [(reach, reach) if 2 * reach < n else (0, n) for n in shape]
+        crop = (slice(before, before + n) for (before, _), n in zip(pads, shape, strict=True))
+        return cropped(self._split(reflected(y, pads), shrink, ndim, 0, 0, 0), crop)
+
+    def _split(self, a: Floats, shrink: Shrink, ndim: int, level: int, axis: int, key: int) -> Floats:
+        """Filter along one axis, go on with the next or the next level, and put the two parts together again."""
+        if axis == ndim:
+            if key:
+                return shrink(level * (2**ndim - 1) + key - 1, a)
+            level, axis = level + 1, 0
+        if level == self.levels:
+            return a
+        w = wavelet(self.wavelet)
+        out = np.empty_like(a)
+        for k, (there, back) in enumerate([(w.dec_lo, w.rec_lo), (w.dec_hi, w.rec_hi)]):
+            part = _dilated(a, there, axis - ndim, 2**level)
+            part = self._split(part, shrink, ndim, level, axis + 1, 2 * key + k)
+            _dilated(part, back, axis - ndim, 2**level, shift=(len(back) - 1) * 2**level, out=out, add=k > 0)
+        return out
+
+
+def _dilated(
+    a: Floats, taps: Sequence[float], axis: int, step: int, shift: int = 0, out: Floats | None = None, add: bool = False
+) -> Floats:
+    """Return the circular convolution along an axis with taps `step` apart, over the square root of 2."""
+    from . import _native
+
+    out = np.empty_like(a) if out is None else out
+    scaled = (np.asarray(taps) / math.sqrt(2)).astype(a.dtype)
+    inner = math.prod(a.shape[axis:][1:])
+    sizes = a.size // (a.shape[axis] * inner), a.shape[axis], inner
+    _native.call(f"_frames.dilated_{a.dtype}", *sizes, scaled.size, step, shift, int(add), scaled, a, out)
+    return out
+
+
+@dataclass(frozen=True)
+class Decimated:
+    """The discrete wavelet transform of PyWavelets, continued by reflection."""
+
+    wavelet: str
+    levels: int
+
+    def filters(self, level: int) -> list[Array]:
+        """Return the filters (mean, detail) of one axis at a level, as two rows."""
+        return list(_cascade(self.wavelet, level))
+
+    def share(self, level: int, ndim: int) -> float:
+        """Return the share of a coefficient in the trace."""
+        return 1.0
+
+    def apply(self, y: Floats, shrink: Shrink, ndim: int) -> Floats:
+        """Return the synthesis of ``shrink(k, coefficients)`` over the bands k of `details`, for the last axes."""
+        import pywt
+
+        axes = range(-ndim, 0)
+        coefficients = pywt.wavedecn(y, wavelet(self.wavelet), mode="symmetric", level=self.levels, axes=axes)
+        for k, (level, key) in enumerate(details(self.levels, ndim)):
+            band = coefficients[-level]
+            band[key] = shrink(k, band[key])
+        out: Floats = pywt.waverecn(coefficients, wavelet(self.wavelet), mode="symmetric", axes=axes)
+        return cropped(out, map(slice, y.shape[-ndim:])).astype(y.dtype, copy=False)
+
+
+# Half the width of the kernel at a jump, over the threshold: small against the noise, wide for so many coefficients.
+_JUMP = 0.04
+
+# Windows in a row that are treated at once.
+_STRIP = 128
+
+
+@functools.cache
+def dct_matrix(size: int) -> Array:
+    """Return the orthonormal DCT-II as a matrix, frequencies down."""
+    k, j = np.mgrid[:size, :size]
+    out: Array = np.cos(np.pi * (j + 0.5) * k / size) * np.sqrt(np.where(k == 0, 1, 2) / size)
+    return out
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The orthonormal DCT of the windows at every position, or at every `step`-th.
+
+    Overlapping estimates are averaged, each by the inverse of the noise variance that its window lets through.
+    """
+
+    block: tuple[int, ...]
+    step: int = 1
+
+    def filters(self) -> list[Array]:
+        """Return the filters of each axis as rows."""
+        return [dct_matrix(b) for b in self.block]
+
+    def hard(self, y: Floats, variance: Array, threshold: float) -> tuple[Floats, Floats]:
+        """Keep coefficients of at least `threshold` times their noise level, and the mean of the window.
+
+        `y` holds parts that share decisions along its first axis. Returned are the estimate and, per entry, the trace
+        of noise covariance times derivative, weights taken as constant, the jump included.
+        """
+        return self._run(y, None, threshold * np.sqrt(variance), variance)
+
+    def guided(self, y: Floats, guide: Floats, variance: Array, strength: float) -> tuple[Floats, Floats]:
+        """Multiply coefficients by ``g^2 / (g^2 + strength variance)``, g those of a guide; otherwise as `hard`."""
+        return self._run(y, guide, strength * variance, variance)
+
+    def _run(self, y: Floats, guide: Floats | None, cut: Array, variance: Array) -> tuple[Floats, Floats]:
+        from . import _native
+
+        shape, ndim, dtype = y.shape[1:], len(self.block), y.dtype
+        pads = [(b - 1, b - 1 + -(n + b - 2) % self.step) for b, n in zip(self.block, shape, strict=True)]
+        # As volumes, with windows of one entry along axes that are not there.
+        bz, by, bx = (1,) * (3 - ndim) + self.block
+        wide = [
+            v.reshape(len(y), *(1,) * (3 - ndim), *v.shape[1:])
+            for v in (reflected(v, pads) for v in (y, guide) if v is not None)
+        ]
+        parts, depth, height, width = wide[0].shape
+        cut = cut.copy()
+        cut.flat[0] = 0  # the mean is kept
+        boxcar = (1 - _JUMP) ** 2, (1 + _JUMP) ** 2, 0.5 / _JUMP
+        constants = np.array([0, 1, len(y), 1e-30, *boxcar, 1 / (bz * by * bx)])
+        cut, variance, constants, dz, dy, dx = (
+            np.ascontiguousarray(v, dtype) for v in (cut, variance, constants, *map(dct_matrix, (bz, by, bx)))
+        )
+        # A strip of the image at a time, for the scratch memory of a strip stays in the cache.
+        last = (width - bx) // self.step
+        strips = [
+            (k * self.step, (min(k + _STRIP, last + 1) - k - 1) * self.step + bx) for k in range(0, last + 1, _STRIP)
+        ]
+        count = min(_STRIP, last + 1)
+        block = parts * bz * by * bx * count
+        work = np.empty((3 + 2 * (guide is not None)) * block + (5 + bx) * count + 3 * strips[0][1], dtype)
+        total = np.zeros_like(wide[0])
+        weight, trace = np.zeros((2, depth, height, width), dtype)
+        for z in range(0, depth - bz + 1, self.step):
+            planes = [np.ascontiguousarray(np.einsum("fk,pkyx->pfyx", dz, v[:, z : z + bz])) for v in wide]
+            out = np.zeros_like(planes[0])
+            flat = np.zeros((2, height, width), dtype)
+            for start, size in strips:
+                _native.call(
+                    f"_frames.sliding_dct_{dtype}",
+                    *(parts, bz, height, width, start, size, by, bx, self.step, int(guide is not None)),
+                    *(planes[0], planes[-1], dy, dx, cut, variance, constants, out, flat[0], flat[1], work),
+                )
+            total[:, z : z + bz] += np.einsum("fk,pfyx->pkyx", dz, out)
+            weight[z : z + bz] += flat[0]
+            trace[z : z + bz] += flat[1]
+        total /= weight
+        trace /= weight
+        crop = tuple(slice(before, before + n) for (before, _), n in zip(pads, shape, strict=True))
+        total, trace = total.reshape(parts, *total.shape[4 - ndim :]), trace.reshape(total.shape[4 - ndim :])
+        return cropped(total, crop), cropped(trace, crop)
