@@ -23,7 +23,7 @@ ORDER = [
     "stein",
     "methods",
     "select",
-    "blend prepare",
+    "blend prepare coefficients",
     "denoise",
     "plot report io estimator cli",
 ]

@@ -9,6 +9,7 @@
 """
 
 from .blend import Band
+from .coefficients import Thresholded, threshold_coeffs
 from .curve import RiskCurve
 from .denoise import Denoised, Denoiser, denoise
 from .magnitudes import Magnitudes
@@ -62,10 +63,12 @@ __all__ = [
     "Soft",
     "Status",
     "Sure",
+    "Thresholded",
     "Universal",
     "compare",
     "denoise",
     "estimate_sigma",
     "risk_curve",
     "select_threshold",
+    "threshold_coeffs",
 ]

@@ -12,18 +12,16 @@ _FLAGS = {"nopython": True, "error_model": "numpy", "fastmath": True}
 
 
 @numba.njit(inline="always")
-def _combine(work, to, matrix, first, stride, rows, start, size, width):
-    """Set work[to + x] to the sum over k of matrix[first + k stride] times row ((start + k) mod size) at x."""
+def _combine(work, to, matrix, first, stride, rows, step, size, width):
+    """Set work[to + x] to the sum over k of matrix[first + k stride] work[rows + k step + x]."""
     for k in range(0, size, 4):
         a = matrix[first + k * stride]
-        i = rows + ((start + k) % size) * width
+        i = rows + k * step
         if k + 4 <= size:
             b = matrix[first + (k + 1) * stride]
             c = matrix[first + (k + 2) * stride]
             d = matrix[first + (k + 3) * stride]
-            j = rows + ((start + k + 1) % size) * width
-            m = rows + ((start + k + 2) % size) * width
-            n = rows + ((start + k + 3) % size) * width
+            j, m, n = i + step, i + 2 * step, i + 3 * step
             if k == 0:
                 for x in range(width):
                     work[to + x] = a * work[i + x] + b * work[j + x] + c * work[m + x] + d * work[n + x]
@@ -35,9 +33,50 @@ def _combine(work, to, matrix, first, stride, rows, start, size, width):
                 work[to + x] = a * work[i + x]
             for more in range(1, size):
                 a = matrix[first + more * stride]
-                i = rows + ((start + more) % size) * width
+                i = rows + more * step
                 for x in range(width):
                     work[to + x] += a * work[i + x]
+
+
+@numba.njit(inline="always")
+def _down(work, rows, top, by, row, dy, fold, to):
+    """Set the by rows from `to` on to the DCT, down the ring of rows that starts at `top`."""
+    half = by // 2
+    if half == 0:
+        for x in range(row):
+            work[to + x] = work[rows + x]
+    # Cosines are even or odd about the middle: sums and differences of opposite rows serve half of them each.
+    for k in range(half):
+        i = rows + ((top + k) % by) * row
+        j = rows + ((top + by - 1 - k) % by) * row
+        for x in range(row):
+            work[fold + k * row + x] = work[i + x] + work[j + x]
+            work[fold + (half + k) * row + x] = work[i + x] - work[j + x]
+    for u in range(by if half else 0):
+        _combine(work, to + u * row, dy, u * by, 1, fold + (u % 2) * half * row, row, half, row)
+
+
+@numba.njit(inline="always")
+def _up(work, source, weights, count, top, by, bx, dy, fold, sums):
+    """Add the inverse DCT of by rows, times the weights of the windows, to the ring of rows that starts at `top`."""
+    row = bx * count
+    half = by // 2
+    if half == 0:
+        for f in range(bx):
+            for x in range(count):
+                work[sums + f * count + x] += work[weights + x] * work[source + f * count + x]
+    for k in range(half):
+        _combine(work, fold, dy, k, 2 * by, source, 2 * row, half, row)
+        _combine(work, fold + row, dy, by + k, 2 * by, source + row, 2 * row, half, row)
+        i = sums + ((top + k) % by) * row
+        j = sums + ((top + by - 1 - k) % by) * row
+        for f in range(bx):
+            at = f * count
+            for x in range(count):
+                even = work[weights + x] * work[fold + at + x]
+                odd = work[weights + x] * work[fold + row + at + x]
+                work[i + at + x] += even + odd
+                work[j + at + x] += even - odd
 
 
 @numba.njit(inline="always")
@@ -137,8 +176,9 @@ def sliding_dct(
     derivative = kept + count
     below = derivative + count
     squares = below + count
-    line = squares + count
-    phases = line + max(row, width)
+    fold = squares + count
+    line = fold + max(by, 2) * row
+    phases = line + width
     one = constants[1]
     share = constants[7]
     spread = constants[0]
@@ -160,42 +200,30 @@ def sliding_dct(
             work[kept + x] = 0.0
             work[derivative + x] = 0.0
             work[below + x] = 0.0
-        for p in range(planes):
-            for u in range(by):
-                for part in range(parts):
-                    q = (part * planes + p) * by
-                    to = coefficients + (q + u) * row
-                    _combine(work, to, dy, u * by, 1, q * row, top, by, row)
-                    if guided:
-                        _combine(work, models + (q + u) * row, dy, u * by, 1, guides + q * row, top, by, row)
-                for f in range(bx):
-                    for x in range(count):
-                        work[squares + x] = 0.0
-                    for part in range(parts):
-                        at = (models if guided else coefficients) + ((part * planes + p) * by + u) * row + f * count
-                        for x in range(count):
-                            work[squares + x] += work[at + x] * work[at + x]
-                    j = (p * by + u) * bx + f
-                    _factors(work, squares, kept, derivative, below, count, guided, cut[j], var[j], constants)
-                    for part in range(parts):
-                        at = coefficients + ((part * planes + p) * by + u) * row + f * count
-                        for x in range(count):
-                            work[at + x] *= work[squares + x]
+        for q in range(depth):
+            _down(work, q * by * row, top, by, row, dy, fold, coefficients + q * by * row)
+            if guided:
+                _down(work, guides + q * by * row, top, by, row, dy, fold, models + q * by * row)
+        source = models if guided else coefficients
+        for j in range(planes * by * bx):
+            for x in range(count):
+                work[squares + x] = work[source + j * count + x] * work[source + j * count + x]
+            for part in range(1, parts):
+                at = source + (part * planes * by * bx + j) * count
+                for x in range(count):
+                    work[squares + x] += work[at + x] * work[at + x]
+            _factors(work, squares, kept, derivative, below, count, guided, cut[j], var[j], constants)
+            for part in range(parts):
+                at = coefficients + (part * planes * by * bx + j) * count
+                for x in range(count):
+                    work[at + x] *= work[squares + x]
         for x in range(count):
             a = one / work[kept + x]
             more = one / (work[kept + x] + spread)
             work[kept + x] = a
             work[derivative + x] = (a * work[derivative + x] + more * work[below + x]) * share
-        for k in range(depth * by * bx):
-            at = coefficients + k * count
-            for x in range(count):
-                work[at + x] *= work[kept + x]
         for q in range(depth):
-            for k in range(by):
-                _combine(work, line, dy, k, by, coefficients + q * by * row, 0, by, row)
-                at = sums + (q * by + (top + k) % by) * row
-                for x in range(row):
-                    work[at + x] += work[line + x]
+            _up(work, coefficients + q * by * row, kept, count, top, by, bx, dy, fold, sums + q * by * row)
         # Weights go to all entries of their window: along the row first, then down the rows.
         for x in range(width):
             work[line + x] = 0.0

@@ -40,6 +40,8 @@ _STRENGTH = 0.7
 # The random step of the derivative by differences, over the noise, and the most entries that it is taken at.
 _STEP = 0.05
 _PROBED = 1 << 17
+# Large windows, which are not at every position, may lie twice as far apart for it.
+_SPARSER = 2
 # Data are often made with seed 0; noise that is drawn must not be theirs.
 _SEED = 20130522
 _PATCH = {1: 1 << 14, 2: 256, 3: 64}
@@ -253,12 +255,13 @@ class Pieces:
         guide /= len(pieces) + len(hard)
         return guide
 
-    def _guided(self, y: Floats, guide: Floats) -> list[Piece]:
+    def _guided(self, y: Floats, guide: Floats, sparser: int = 1) -> list[Piece]:
         """Return the pieces of the second stage, linear in y for a given guide."""
-        if not self.second:
+        windows = [(Windows(w.block, w.step * sparser if w.step > 1 else 1), variance) for w, variance in self.second]
+        if not windows:
             return [wave.guided(y, guide) for wave in self.waves]
         return _together(
-            lambda window: _batched(lambda v, g: window[0].guided(v, g, window[1], _STRENGTH), y, guide), self.second
+            lambda window: _batched(lambda v, g: window[0].guided(v, g, window[1], _STRENGTH), y, guide), windows
         )
 
     def corrections(self, y: Floats, bands: Sequence[Sequence[Band]]) -> list[float]:
@@ -274,11 +277,11 @@ class Pieces:
             z = part + part.dtype.type(step) * noise
             pieces = [wave.apply(z, b, risk=False) for wave, b in zip(self.waves, bands, strict=True)]
             guide = self._guide(z, pieces)
-            return guide, self._guided(z, guide)
+            return guide, self._guided(z, guide, _SPARSER)
 
         (one, ahead), (two, behind) = _together(moved, (_STEP, -_STEP))
         ratios = [1.0] * len(self.waves)
-        for a, b, c in zip(ahead, behind, self._guided(noise, (one + two) / 2), strict=True):
+        for a, b, c in zip(ahead, behind, self._guided(noise, (one + two) / 2, _SPARSER), strict=True):
             change = _dot(noise, a.estimate - b.estimate) / (2 * _STEP)
             ratios.append(min(max(change / max(_dot(noise, c.estimate), 1e-300), 0.5), 3.0))
         return ratios

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._validate import Array
 
-# Means up to which the inverse is tabulated; beyond, its expansion is right to ten digits.
+# Means up to which the inverse is tabulated; beyond, its expansion is right to seven digits.
 _LARGEST = 200.0
 _KNOTS = 2000
 
@@ -36,6 +36,6 @@ def mean_of(z: Array) -> Array:
     expected, means = _table()
     z = np.maximum(z, expected[0])
     far = np.maximum(z, expected[-1])
-    # The inverse of E root = 2 sqrt(m) + 1/(4 sqrt(m)) ..., to the order that the table's end needs.
-    beyond = far**2 / 4 - 0.125 + 1.5**0.5 / (4 * far) - 11 / (8 * far**2) + 5 * 1.5**0.5 / (8 * far**3)
+    # E root = 2 sqrt(m) + m^(-1/2) / 8 - m^(-3/2) / 256 + ..., whose square has no term in 1/m.
+    beyond = far**2 / 4 - 0.125
     return np.where(z < expected[-1], np.interp(z, expected, means), beyond)

@@ -230,7 +230,8 @@ class Windows:
         ]
         count = min(_STRIP, last + 1)
         block = parts * bz * by * bx * count
-        work = np.empty((3 + 2 * (guide is not None)) * block + (5 + bx) * count + 3 * strips[0][1], dtype)
+        sizes = (3 + 2 * (guide is not None)) * block, (4 + max(by, 2) * bx) * count, 3 * strips[0][1]
+        work = np.empty(sum(sizes), dtype)
         total = np.zeros_like(wide[0])
         weight, trace = np.zeros((2, depth, height, width), dtype)
         for z in range(0, depth - bz + 1, self.step):
@@ -250,4 +251,18 @@ class Windows:
         trace /= weight
         crop = tuple(slice(before, before + n) for (before, _), n in zip(pads, shape, strict=True))
         total, trace = total.reshape(parts, *total.shape[4 - ndim :]), trace.reshape(total.shape[4 - ndim :])
-        return cropped(total, crop), cropped(trace, crop)
+        trace = np.ascontiguousarray(cropped(trace, crop))
+        for axis, (b, n) in enumerate(zip(self.block, shape, strict=True)):
+            trace *= _mirrored(b, n).astype(dtype).reshape([-1 if a == axis else 1 for a in range(ndim)])
+        return cropped(total, crop), trace
+
+
+def _mirrored(block: int, n: int) -> Array:
+    """Return by how much an entry counts more in its windows along one axis, near the border, for its mirror's sake.
+
+    The mirror enters alike in the low frequencies, and cancels in the sum over all. Half of it was closest to the
+    truth on camera, coins and brick, from little noise to much.
+    """
+    near = 0.5 * np.maximum(block - 1 - 2 * np.arange(n), 0) / block
+    out: Array = 1 + near + near[::-1]
+    return out

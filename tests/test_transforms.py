@@ -1,0 +1,129 @@
+"""Frames against PyWavelets, SciPy and direct sums over windows."""
+
+import itertools
+
+import numpy as np
+import pytest
+import pywt
+from scipy.fft import dctn, idctn
+
+from scorethresh.noise import Spectrum, White
+from scorethresh.transforms import Decimated, Undecimated, Windows, dct_matrix, details, reflected
+
+SHAPES = [(1,), (2,), (7,), (100,), (1, 5), (33, 47), (9, 20, 31), (3, 3, 3)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-4), (np.float64, 1e-9)])
+def test_frames_give_back_what_they_got(rng, shape, dtype, tolerance):
+    y = rng.normal(size=shape).astype(dtype)
+    ndim = len(shape)
+    for name, levels in itertools.product(("haar", "sym8", "bior2.2"), (1, 3)):
+        out = Undecimated(name, levels).apply(y, lambda k, c: c, ndim)
+        assert out.dtype == dtype
+        np.testing.assert_allclose(out, y, atol=tolerance)
+    for block, step in ((4, 1), (8, 1), (8, 2), (16, 4)):
+        out, trace = Windows((block,) * ndim, step).hard(y[None], np.ones((block,) * ndim), 0.0)
+        assert out.dtype == dtype
+        np.testing.assert_allclose(out[0], y, atol=tolerance)
+        inside = trace[tuple(slice(block // 2, n - block // 2) for n in shape)]
+        np.testing.assert_allclose(inside, 1, rtol=1e-4)  # the identity
+
+
+@pytest.mark.parametrize("name", ["haar", "db3"])
+def test_undecimated_bands_are_those_of_pywavelets(rng, name):
+    """On data continued to a whole period, pywt's periodic stationary transform must agree, up to a shift."""
+    y = rng.normal(size=(16, 16))
+    seen = {}
+    frame = Undecimated(name, 4)
+    frame.apply(y, lambda k, c: seen.setdefault(k, c), 2)
+    levels = pywt.swt2(reflected(y, [(0, 16), (0, 16)]), name, 4, norm=True, trim_approx=True)[1:]
+    names = {"ad": 1, "da": 0, "dd": 2}
+    for k, (level, key) in enumerate(details(4, 2)):
+        expected = levels[-level][names[key]]
+        np.testing.assert_allclose(np.sort(seen[k], axis=None), np.sort(expected, axis=None), atol=1e-12)
+
+
+def test_decimated_bands_are_those_of_pywavelets(rng):
+    y = rng.normal(size=(33, 20))
+    seen = {}
+    out = Decimated("db2", 2).apply(y[None], lambda k, c: seen.setdefault(k, c), 2)
+    np.testing.assert_allclose(out[0], y, atol=1e-12)
+    coefficients = pywt.wavedecn(y, "db2", level=2)
+    for k, (level, key) in enumerate(details(2, 2)):
+        np.testing.assert_array_equal(seen[k][0], coefficients[-level][key])
+
+
+def slow_windows(y, guide, block, step, cut, var):
+    """The definition: transform, shrink, transform back and average every window, one by one."""
+    pads = [(b - 1, b - 1 + -(n + b - 2) % step) for b, n in zip(block, y.shape[1:], strict=True)]
+    wide = reflected(y, pads)
+    model = reflected(guide, pads) if guide is not None else wide
+    total, weight = np.zeros(wide.shape), np.zeros(wide.shape[1:])
+    ends = [range(0, n - b + 1, step) for n, b in zip(wide.shape[1:], block, strict=True)]
+    axes = range(1, y.ndim)
+    for corner in itertools.product(*ends):
+        at = tuple(slice(i, i + b) for i, b in zip(corner, block, strict=True))
+        c, g = (dctn(v[(slice(None), *at)], axes=axes, norm="ortho") for v in (wide, model))
+        square = (g**2).sum(axis=0)
+        factor = (square >= cut**2).astype(float) if guide is None else square / len(y) / (square / len(y) + cut)
+        factor.flat[0] = 1
+        w = 1 / (var * factor**2).sum()
+        total[(slice(None), *at)] += w * idctn(c * factor, axes=axes, norm="ortho")
+        weight[at] += w
+    crop = tuple(slice(a, a + n) for (a, _), n in zip(pads, y.shape[1:], strict=True))
+    return (total / weight)[(slice(None), *crop)]
+
+
+@pytest.mark.parametrize("shape", [(1, 40), (1, 13, 18), (2, 13, 18), (1, 6, 7, 9)])
+@pytest.mark.parametrize("step", [1, 2])
+def test_windows_match_their_definition(rng, shape, step):
+    block = {1: (8,), 2: (4, 8), 3: (2, 4, 4)}[len(shape) - 1]
+    y, guide = rng.normal(size=(2, *shape)) * 2
+    var = rng.uniform(0.5, 2, size=block)
+    for g in (None, guide):
+        frame = Windows(block, step)
+        fast = frame.hard(y, var, 1.5) if g is None else frame.guided(y, g, var, 1.5)
+        cut = 1.5 * np.sqrt(var) if g is None else 1.5 * var
+        np.testing.assert_allclose(fast[0], slow_windows(y, g, block, step, cut, var), atol=1e-9)
+
+
+def test_wide_images_are_cut_in_strips_without_a_trace(rng):
+    y = rng.normal(size=(1, 10, 700))
+    var = np.ones((4, 4))
+    np.testing.assert_allclose(Windows((4, 4)).hard(y, var, 2.0)[0], slow_windows(y, None, (4, 4), 1, 2 * var, var))
+
+
+def test_the_trace_of_guided_windows_is_that_of_the_matrix(rng):
+    """Guided windows are linear: the trace is the sum of the responses to unit impulses at their own place."""
+    guide = 3 * rng.normal(size=(1, 12, 14))
+    frame, var = Windows((4, 4)), np.ones((4, 4))
+    impulses = np.eye(12 * 14).reshape(-1, 1, 12, 14)
+    exact = sum(frame.guided(e, guide, var, 1.0)[0][e > 0].sum() for e in impulses)
+    assert frame.guided(guide, guide, var, 1.0)[1].sum() == pytest.approx(exact, rel=0.02)
+
+
+def test_noise_levels_behind_filters(rng):
+    """White noise is a flat spectrum; a spectrum's variance is that of filtered noise, summed over its covariance."""
+    filters = [dct_matrix(4), rng.normal(size=(3, 5))]
+    flat = Spectrum(np.full((24, 30), 4.0)).variances(filters)
+    np.testing.assert_allclose(White(2.0).variances(filters), flat, rtol=1e-12)
+    blur = np.zeros((24, 30))
+    blur[:3, :2] = rng.normal(size=(3, 2))
+    power = np.abs(np.fft.fftn(blur)) ** 2
+    variances = Spectrum(power).variances(filters)
+    for i, j in itertools.product(range(4), range(3)):
+        both = np.zeros((24, 30))
+        both[:4, :5] = np.multiply.outer(filters[0][i], filters[1][j])
+        joint = np.fft.ifftn(np.fft.fftn(both) * np.fft.fftn(blur)).real
+        assert variances[i, j] == pytest.approx((joint**2).sum(), rel=1e-9)
+
+
+def test_drawn_noise_has_its_spectrum(rng):
+    power = np.abs(np.fft.fftn(np.outer(np.r_[1, 2, 1, np.zeros(29)], np.r_[1, 1, np.zeros(30)]))) ** 2
+    drawn = Spectrum(power).sample((400, 32, 32), rng)
+    seen = (np.abs(np.fft.fftn(drawn, axes=(1, 2))) ** 2).mean(axis=0) / 1024
+    # Each of the 1024 powers is the mean of 400 exponential variables or so: a relative error of 1/20.
+    assert (np.abs(seen - power) <= 6 / 20 * power + 1e-12).all()
+    assert Spectrum(power).sample((2, 5, 7), rng).shape == (2, 5, 7)
+    assert White(3.0).sample((10_000,), rng).std() == pytest.approx(3, rel=0.05)
