@@ -16,6 +16,7 @@ import importlib.util
 import sys
 import time
 import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,8 +38,9 @@ def load(name: str) -> np.ndarray:
     return color.rgb2gray(image) * 255.0 if image.ndim == 3 else image.astype(float)
 
 
-def noisy(clean: np.ndarray, sigma: float) -> np.ndarray:
-    return clean + np.random.default_rng(1000 + int(sigma)).normal(0.0, sigma, clean.shape)
+def noisy(name: str, clean: np.ndarray, sigma: float) -> np.ndarray:
+    """Add noise that is another one for every image and level: what holds for one draw need not hold for the next."""
+    return clean + np.random.default_rng([zlib.crc32(name.encode()), int(sigma)]).normal(0.0, sigma, clean.shape)
 
 
 def psnr(estimate: np.ndarray, clean: np.ndarray) -> float:
@@ -135,7 +137,7 @@ def images(arguments: argparse.Namespace) -> None:
     rows = []
     for name, sigma, method in tqdm(jobs, desc="images"):
         clean = load(name)
-        y = noisy(clean, sigma)
+        y = noisy(name, clean, sigma)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             start = time.perf_counter()

@@ -55,8 +55,7 @@ class Denoised:
         The noise level, given or estimated; one per channel if there are channels. For Poisson noise 1, that of the
         stabilised data.
     predicted_mse : float
-        Prediction of the mean squared error per sample, in the units of y squared. It may come out negative if the
-        error is smaller than `stderr`.
+        Prediction of the mean squared error per sample, in the units of y squared.
     stderr : float
         Standard error of `predicted_mse`, for a known noise level.
     bands : tuple of Band
@@ -150,7 +149,7 @@ class Denoiser:
             return Denoised(as_given(parts.copy(), parts, None, self.channel_axis), 0.0, 0.0, 0.0, (), {})
         bands: list[Band] = []
         weights: dict[str, float] = {}
-        risk = 0.0
+        sums = np.zeros(2)
         tiles = list(_tiles(data.values.shape[2:]))
         with Progress("denoise", len(tiles) * len(data.values), self.progress) as progress:
             for k, channel in enumerate(data.values):
@@ -159,8 +158,8 @@ class Denoiser:
                 first = plan.choose(channel)
                 bands += [dataclasses.replace(b, name=prefix + b.name) for some in plan.bands for b in some]
                 weights |= {prefix + name: w for name, w in plan.weights.items()}
-                risk += _treat(channel, k, plan, first, tiles, data, progress.step)
-        mse, stderr = data.error(risk)
+                sums += _treat(channel, k, plan, first, tiles, data, progress.step)
+        mse, stderr = data.error(*sums)
         return Denoised(data.restored(), data.sigma, mse, stderr, tuple(bands), weights)
 
 
@@ -172,12 +171,12 @@ def _treat(
     tiles: list[tuple[slice, ...]],
     data: Prepared,
     done: Callable[[], None],
-) -> float:
-    """Put the estimate in the place of a channel; return the weighted sum of the estimated risks."""
+) -> Array:
+    """Put the estimate in the place of a channel; return the weighted sums of the estimated risks and the traces."""
     margin = plan.margin()
     source = channel if first is not None else channel.copy()
 
-    def treat(tile: tuple[slice, ...]) -> float:
+    def treat(tile: tuple[slice, ...]) -> Array:
         wide = tuple(slice(max(s.start - margin, 0), s.stop + margin) for s in tile)
         inner = tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip(tile, wide, strict=True))
         y = np.ascontiguousarray(cropped(source, wide))
@@ -189,12 +188,14 @@ def _treat(
         )
         cropped(channel, tile)[...] = estimate
         done()
-        return float((risk * data.weight(k, tile, estimate)).sum())
+        weight = data.weight(k, tile, estimate)
+        return np.array([(risk * weight).sum(), (trace * weight).sum(dtype=np.float64)])
 
     if first is not None:
         return treat(tiles[0])
     with ThreadPoolExecutor(min(len(tiles), os.cpu_count() or 1, 4)) as pool:
-        return sum(pool.map(treat, tiles))
+        out: Array = np.sum(list(pool.map(treat, tiles)), axis=0)
+        return out
 
 
 class _Plan:

@@ -14,6 +14,10 @@ from ._validate import Array
 from .noise import Noise, Spectrum, White, estimate_spectrum, level_of_samples
 from .transforms import Floats, cropped, dct_matrix
 
+# How far the error is from that of the best linear filter of the same trace, relatively: its logarithm had a mean of
+# 0.0 and a standard deviation of 0.3 over camera, coins and brick at five noise levels.
+_FILTER = 0.35
+
 # Beyond this range over the noise level, single precision would show.
 _SINGLE = 1e4
 
@@ -64,19 +68,26 @@ class Prepared:
             weight = float(np.square(self.scale).mean())
         return weight if self.invalid is None else weight * ~self.invalid[tile]
 
-    def error(self, risk: float) -> tuple[float, float]:
-        """Return the mean squared error, given the weighted sum of estimated risks, and its standard error."""
+    def error(self, risk: float, trace: float) -> tuple[float, float]:
+        """Return the predicted mean squared error and its standard error.
+
+        Given are the weighted sums of estimated risks and of traces. The former is unbiased, but varies with the energy
+        of the noise, by much where the error is far smaller than the noise. The latter does not, and is the risk of the
+        best linear filter: the two are averaged by their precision.
+        """
         valid = self.y[0, 0].size if self.invalid is None else np.count_nonzero(~self.invalid)
         count = valid * self.y.shape[0] * self.y.shape[1]
-        mse = risk / count
-        # The energy of the noise varies by 2 sigma^4 per entry, twice its product with the bias by 4 sigma^2 bias^2.
+        unbiased, filtered = risk / count, max(trace / count, np.finfo(float).tiny)
         if self.poisson:
             fourth = float(np.square(self.y + 0.375, dtype=np.float64).mean())
         else:
             fourth = float(np.mean(self.scale**4))
         if isinstance(self.noise, Spectrum):
             fourth *= float(np.square(self.noise.power).mean())
-        return mse, math.sqrt((2 * fourth + 2 * math.sqrt(fourth) * max(mse, 0.0)) / count)
+        # Per entry, that energy varies by 2 sigma^4, and twice the product of noise and bias by 4 sigma^2 bias^2.
+        first = (2 * fourth + 2 * math.sqrt(fourth) * filtered) / count
+        second = (_FILTER * filtered) ** 2
+        return (unbiased * second + filtered * first) / (first + second), math.sqrt(first * second / (first + second))
 
     def restored(self) -> NDArray[Any]:
         """Return the values, by now denoised, in the units, the layout and the dtype of y."""
