@@ -77,7 +77,7 @@ class Prepared:
         """
         valid = self.y[0, 0].size if self.invalid is None else np.count_nonzero(~self.invalid)
         count = valid * self.y.shape[0] * self.y.shape[1]
-        unbiased, filtered = risk / count, max(trace / count, np.finfo(float).tiny)
+        unbiased, filtered = float(risk) / count, max(float(trace) / count, 1e-300)
         if self.poisson:
             fourth = float(np.square(self.y + 0.375, dtype=np.float64).mean())
         else:
