@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench papers clean
+.PHONY: demo test check bench papers docs clean
 
 # One stamp file per set of extras; a change of pyproject.toml installs anew.
 $(VENV)/.%: pyproject.toml
@@ -31,5 +31,9 @@ papers: $(VENV)/.papers
 	$(BIN)/python -m papers.score2013.theorem
 	$(BIN)/python -m papers.score2013.bandwidth
 
+# The pages, into docs/_build/html; examples run on the way, and a warning is an error.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
 clean:
-	rm -rf $(VENV) out build dist
+	rm -rf $(VENV) out build dist docs/_build docs/gallery docs/generated docs/sg_execution_times.rst

@@ -24,7 +24,7 @@ _CLOSE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """A distribution of |x0|, fitted to the magnitudes up to a limit.
+    """A distribution of ``|x0|``, fitted to the magnitudes up to a limit.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Means:
     gap: float
 
     def density(self, points: Array, sigma: float) -> Array:
-        """Return the density of |Y| at the points, times the number of entries."""
+        """Return the density of ``|Y|`` at the points, times the number of entries."""
         u = points[:, None] / sigma
         pairs = phi(u - self.atoms / sigma) + phi(u + self.atoms / sigma)
         total: Array = pairs @ self.masses / sigma
