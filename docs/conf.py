@@ -39,12 +39,15 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
+    "capture_repr": (),
     "min_reported_time": 60,
 }
 
 html_theme = "pydata_sphinx_theme"
 html_title = "scorethresh"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["extra.css"]
 # Pages without pages below them need no list of those.
 html_sidebars = {page.stem: [] for page in Path(__file__).parent.glob("*.md") if page.stem != "api"}
 html_theme_options = {

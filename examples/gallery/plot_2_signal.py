@@ -20,15 +20,16 @@ print(f"mean squared error {found.predicted_mse:.0f} +- {found.stderr:.0f} predi
 print(f"{np.mean((found.estimate - clean) ** 2):.0f} true, 100 before")
 
 # %%
-# Some two heartbeats of it:
+# One heartbeat of it:
 
-figure, (top, bottom) = plt.subplots(2, 1, figsize=(9, 5), sharex=True, sharey=True, layout="constrained")
+figure, axes = plt.subplots(2, 1, figsize=(9, 5), sharex=True, sharey=True, layout="constrained")
+top, bottom = axes
 top.plot(noisy, color="0.7", lw=0.8, label="noisy")
 top.plot(found.estimate, color="C0", lw=1.4, label="denoised")
 bottom.plot(clean, color="0.3", lw=1.0, label="clean")
 bottom.plot(found.estimate, color="C0", lw=1.4, label="denoised")
 bottom.set(xlim=(100, 500), xlabel="sample")
-for ax in (top, bottom):
+for ax in axes:
     ax.legend(frameon=False, loc="upper right")
 
 # %%

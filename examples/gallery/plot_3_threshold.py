@@ -16,7 +16,7 @@ x0 = np.where(rng.random(2000) < 0.03, rng.laplace(scale=5.0, size=2000), 0.0)
 y = x0 + rng.normal(size=x0.size)
 
 chosen = st.select_threshold(y, sigma=1.0)
-chosen
+print(chosen)
 
 # %%
 # What is above the threshold is kept.
@@ -28,16 +28,16 @@ ax.plot(np.flatnonzero(kept), y[kept], ".", color="C0", ms=6, label="kept")
 for side in (1, -1):
     ax.axhline(side * chosen.threshold, color="C3", lw=1, label="threshold" if side > 0 else None)
 ax.set(xlabel="coefficient", xlim=(0, y.size))
-ax.legend(frameon=False, loc="upper right", ncols=3)
+figure.legend(frameon=False, loc="outside upper right", ncols=3)
 
 # %%
 # All methods, with the squared error that each leaves in this draw of noise. One draw is an anecdote; means over many
 # are in :doc:`the evidence </evidence>`.
 
 for name, selection in st.compare(y, sigma=1.0).items():
+    kept = np.count_nonzero(selection.estimate)
     loss = np.sum((selection.estimate - x0) ** 2)
-    print(f"{name:10} threshold {selection.threshold:.2f}  keeps {np.count_nonzero(selection.estimate):4}  ", end="")
-    print(f"error {loss:.0f}")
+    print(f"{name:10} threshold {selection.threshold:.2f}  keeps {kept:4}  error {loss:4.0f}")
 
 # %%
 # Pure noise: the best is to keep nothing, and the selection says so.

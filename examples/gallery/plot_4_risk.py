@@ -25,8 +25,9 @@ noisy = clean + np.random.default_rng(0).normal(scale=sigma, size=clean.shape)
 y = details(noisy)
 thresholds = np.linspace(0.0, 5.0, 201) * sigma
 
-methods = {"mixture": "mixture", "SCORE": "score", "Jansen": "jansen"}
-curves = {name: st.risk_curve(y, thresholds, sigma=sigma, method=method) for name, method in methods.items()}
+curves = {}
+for method in ("mixture", "score", "jansen"):
+    curves[method] = st.risk_curve(y, thresholds, sigma=sigma, method=method)
 truth = st.risk_curve(y, thresholds, sigma=sigma, method=st.Oracle(details(clean)))
 
 # %%
@@ -43,13 +44,13 @@ ax.set(xlabel="threshold / sigma", ylabel="risk per coefficient", ylim=(0, 450))
 ax.legend(frameon=False)
 
 # %%
-# Why not Stein's unbiased estimate? Without the jump the degrees of freedom are the number of coefficients kept, and that
-# is too few. ``Sure`` refuses; here is the count it would have used.
+# Why not Stein's unbiased estimate? Without the jump the degrees of freedom are the number of coefficients kept, and
+# that is too few. ``Sure`` refuses; here is the count it would have used.
 
 count = np.array([np.count_nonzero(np.abs(y) >= t) for t in thresholds])
 figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
 ax.semilogy(thresholds / sigma, truth.dof, color="k", lw=3, alpha=0.3, label="true")
-ax.semilogy(thresholds / sigma, curves["SCORE"].dof, label="SCORE")
+ax.semilogy(thresholds / sigma, curves["score"].dof, label="score")
 ax.semilogy(thresholds / sigma, count, ls="--", label="coefficients kept")
 ax.set(xlabel="threshold / sigma", ylabel="degrees of freedom")
 ax.legend(frameon=False)
