@@ -21,7 +21,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.py"]
+exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.py", "**sg_execution_times.rst"]
 default_role = "py:obj"
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
