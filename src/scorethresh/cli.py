@@ -112,9 +112,7 @@ class _Done:
 def _denoise(
     inputs: Annotated[list[str], typer.Argument(metavar="INPUT", help="Files, a folder, or a quoted pattern.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="A file; for several inputs a folder.")],
-    sigma: Annotated[
-        float | None, typer.Option(help="Noise level in units of the data; estimated if left out.")
-    ] = None,
+    sigma: Annotated[str, typer.Option(help="Noise level in units of the data: a number, or auto.")] = "auto",
     choose: Annotated[
         str, typer.Option(help="blend (best), bands (wavelets only) or global (one threshold).")
     ] = "blend",
@@ -135,14 +133,12 @@ def _denoise(
 
     PNG, JPEG, TIFF, NPY, WAV, CSV and NIfTI. The output has the type and the metadata of the input.
     """
-    if sigma is not None and not 0 < sigma < math.inf:
-        msg = f"--sigma must be positive and finite, got {sigma}. Leave it out to have it estimated."
-        raise ValueError(msg)
     if dtype is not None and dtype not in _DTYPES:
         msg = f"unknown --dtype {dtype!r}. There are {', '.join(_DTYPES)}."
         raise ValueError(msg)
+    level = _positive(sigma)
     denoiser = Denoiser(
-        sigma=sigma, choose=choose, wavelet=wavelet, levels=levels, rule=rule, method=method, noise=noise
+        sigma=level, choose=choose, wavelet=wavelet, levels=levels, rule=rule, method=method, noise=noise
     )
     how = io.How(tuple(column or ()), volume, channel_axis)
     kind = None if dtype is None else np.dtype(dtype)
@@ -162,7 +158,7 @@ def _denoise(
 
         with io.replacing(report, force=force) as beside:
             write_report(beside, done.data.values, done.denoiser, done.found)
-    origin = "" if noise == "poisson" else f", sigma {done.sigma()} ({'given' if sigma else 'estimated'})"
+    origin = "" if noise == "poisson" else f", sigma {done.sigma()} ({'given' if level else 'estimated'})"
     print(
         f"{target}: {done.shape()}{origin}, predicted PSNR {done.psnr()}, mean squared error {done.mse()}, "
         f"{done.seconds:.1f} s"
@@ -352,35 +348,48 @@ def _numbers(file: str, columns: list[str] | None) -> Any:
     if file != "-":
         y = io.read(Path(file), io.How(tuple(columns or ()))).values.ravel()
     else:
-        raw = sys.stdin.buffer.read()
-        if raw.startswith(b"\x93NUMPY"):
-            y = io.load_npy(BytesIO(raw), "standard input").ravel()
-        else:
-            table = io.parse_table(raw)
-            titled = table.start > 0 and not columns
-            chosen = [table.column(name) for name in columns or ()] or table.numeric()
-            if titled and len(chosen) != 1:
-                msg = f"standard input has the columns {', '.join(table.names)}. Choose one or more with --column."
-                raise ValueError(msg)
-            y = table.values(chosen).ravel()
+        y = _piped(sys.stdin.buffer.read(), columns or [])
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         msg = f"{file} holds {np.count_nonzero(~np.isfinite(y))} NaN or infinite entries of {y.size}. Remove them."
         raise ValueError(msg)
     return y
 
 
+def _piped(raw: bytes, columns: list[str]) -> Any:
+    """Return the numbers of a text, or of NPY data, in one row."""
+    if raw.startswith(b"\x93NUMPY"):
+        return io.load_npy(BytesIO(raw), "standard input").ravel()
+    if not columns:
+        try:
+            return np.array(raw.split(), dtype=np.float64)
+        except ValueError:  # words, or something between the numbers but space: a table
+            pass
+    table = io.parse_table(raw)
+    chosen = [table.column(name) for name in columns] or table.numeric()
+    untitled = table.start == 0 and len(chosen) == len(table.names)
+    if not columns and not untitled and len(chosen) != 1:
+        msg = f"standard input has the columns {', '.join(table.names)}. Choose one or more with --column."
+        raise ValueError(msg)
+    return table.values(chosen).ravel()
+
+
 def _level(sigma: str | None, y: Any) -> float:
     if sigma is None:
         msg = "--sigma, the noise level, is missing. Give a number, or --sigma auto: the median of |y| over 0.6745."
         raise ValueError(msg)
+    return _positive(sigma) or estimate_sigma(y, domain="coefficients")
+
+
+def _positive(sigma: str) -> float | None:
+    """Return the value of --sigma, None if it is to be estimated."""
     if sigma == "auto":
-        return estimate_sigma(y, domain="coefficients")
+        return None
     try:
         level = float(sigma)
     except ValueError:
         level = math.nan
     if not 0 < level < math.inf:
-        msg = f"--sigma must be a positive number, got {sigma!r}. To estimate it: --sigma auto."
+        msg = f"--sigma must be a positive number, got {sigma!r}. To have it estimated: --sigma auto."
         raise ValueError(msg)
     return level
 

@@ -601,9 +601,10 @@ def parse_table(raw: bytes) -> Table:
     except UnicodeDecodeError:
         encoding = "latin-1"
         text = raw.decode(encoding)
-    # The last of the first lines tell best: titles come before.
-    lines = [line.strip() for line in text[:100_000].splitlines()[:200] if line.strip()][-20:]
-    alike = [d for d in "\t;,| " if len({line.count(d) for line in lines}) == 1 and lines[0].count(d)] if lines else []
+    # Titles come first: the later half of the first lines tells what separates the columns.
+    lines = [line for line in text[:100_000].splitlines()[:200] if line.strip()]
+    counts = {d: {line.count(d) for line in lines[len(lines) // 2 :]} for d in "\t;,| "}
+    alike = [d for d, found in counts.items() if len(found) == 1 and found != {0}]
     delimiter = alike[0] if alike else ","
     rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     start = 0

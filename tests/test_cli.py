@@ -1,0 +1,480 @@
+"""The command line: what it writes, prints, refuses, and with which exit code."""
+
+import io
+import json
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+
+from PIL import Image
+
+import scorethresh as st
+from scorethresh import cli
+
+SIGMA = 12.0
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(here, capsys):
+    """Run the command line; give the exit code, standard output and standard error."""
+
+    def run(*argv):
+        capsys.readouterr()
+        code = cli.main([str(a) for a in argv])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def fails(result, *words):
+    """Check that nothing but one line on standard error came out, with these words in it."""
+    code, out, err = result
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    for word in words:
+        assert word in err
+
+
+def noisy(shape=(48, 64), seed=5):
+    clean = np.where(np.indices(shape).sum(axis=0) % 32 < 16, 60.0, 180.0)
+    return np.clip(clean + np.random.default_rng(seed).normal(0, SIGMA, shape), 0, 255).astype(np.uint8)
+
+
+@pytest.fixture
+def picture(here):
+    Image.fromarray(noisy()).save(here / "in.png")
+    return here / "in.png"
+
+
+def loaded(path):
+    with Image.open(path) as image:
+        return np.asarray(image)
+
+
+def coefficients():
+    y = np.random.default_rng(0).normal(size=1000)
+    y[:20] += 6.0
+    return y
+
+
+# denoise
+
+
+def test_the_output_is_what_the_library_gives(run, picture):
+    code, out, err = run("denoise", "in.png", "-o", "out.png", "--sigma", SIGMA)
+    assert (code, err) == (0, "")
+    expected = st.Denoiser(sigma=SIGMA).run(noisy())
+    np.testing.assert_array_equal(loaded("out.png"), expected.estimate)
+    assert out.startswith("out.png: 48 x 64 uint8, sigma 12 (given), predicted PSNR ")
+    assert f"{expected.predicted_psnr():.2f} dB" in out
+
+
+def test_options_reach_the_denoiser(run, picture):
+    options = ("--choose", "bands", "--wavelet", "db2", "--levels", 2, "--rule", "soft", "--method", "sure")
+    assert run("denoise", "in.png", "-o", "out.npy", *options)[0] == 0
+    expected = st.denoise(noisy(), choose="bands", wavelet="db2", levels=2, rule="soft", method="sure")
+    np.testing.assert_array_equal(np.load("out.npy"), expected)
+
+
+def test_colours_are_denoised_together_and_alpha_is_left_alone(run, here):
+    values = np.stack([noisy(), noisy(seed=6), noisy(seed=7), noisy(seed=8)], axis=-1)
+    Image.fromarray(values).save("in.png")
+    assert run("denoise", "in.png", "-o", "out.png")[0] == 0
+    out = loaded("out.png")
+    np.testing.assert_array_equal(out[..., 3], values[..., 3])
+    np.testing.assert_array_equal(out[..., :3], st.denoise(values[..., :3], channel_axis=-1))
+
+
+def test_a_float_dtype_is_not_rounded_and_an_integer_one_is(run, picture):
+    assert run("denoise", "in.png", "-o", "out.npy", "--dtype", "float32")[0] == 0
+    values = np.load("out.npy")
+    assert values.dtype == np.float32
+    np.testing.assert_array_equal(values, st.denoise(noisy().astype(np.float32)))
+    assert run("denoise", "out.npy", "-o", "out.png", "--dtype", "uint16", "--sigma", 1)[0] == 0
+    assert loaded("out.png").dtype == np.uint16
+
+
+def test_pages_one_by_one_or_as_a_volume(run, here):
+    import tifffile
+
+    stack = np.stack([noisy((32, 32), seed) for seed in range(4)])
+    tifffile.imwrite("in.tif", stack, photometric="minisblack")
+    code, out, _ = run("denoise", "in.tif", "-o", "out.tif", "--sigma", SIGMA)
+    assert code == 0
+    pages = [st.Denoiser(sigma=SIGMA).run(page) for page in stack]
+    np.testing.assert_array_equal(tifffile.imread("out.tif"), [page.estimate for page in pages])
+    assert f"mean squared error {np.mean([page.predicted_mse for page in pages]):.3g} ±" in out
+    assert run("denoise", "in.tif", "-o", "volume.tif", "--volume", "--sigma", SIGMA)[0] == 0
+    np.testing.assert_array_equal(tifffile.imread("volume.tif"), st.denoise(stack, sigma=SIGMA))
+
+
+def test_sound_and_tables(run, here):
+    import soundfile
+
+    rng = np.random.default_rng(0)
+    tone = 0.5 * np.sin(np.arange(4000) / 20)
+    sound = np.stack([tone, -tone], axis=1) + rng.normal(0, 0.05, (4000, 2))
+    soundfile.write("in.wav", sound, 8000, subtype="PCM_24")
+    assert run("denoise", "in.wav", "-o", "out.wav", "--sigma", 0.05)[0] == 0
+    out, rate = soundfile.read("out.wav")
+    assert (rate, soundfile.info("out.wav").subtype) == (8000, "PCM_24")
+    assert np.mean((out[:, 0] - tone) ** 2) < 0.2 * 0.05**2
+    lines = ["t;a;b", *(f"{k};{x:.6f};{y:.6f}" for k, (x, y) in enumerate(sound))]
+    (here / "in.csv").write_text("\n".join(lines))
+    fails(run("denoise", "in.csv", "-o", "out.csv"), "columns t, a, b", "--column")
+    assert run("denoise", "in.csv", "-o", "out.csv", "--column", "a", "--column", "3")[0] == 0
+    table = np.loadtxt("out.csv", delimiter=";", skiprows=1)
+    np.testing.assert_array_equal(table[:, 0], np.arange(4000))
+    assert np.mean((table[:, 2] + tone) ** 2) < 0.2 * 0.05**2
+
+
+def test_nothing_is_replaced_without_force(run, picture):
+    before = picture.read_bytes()
+    fails(run("denoise", "in.png", "-o", "in.png"), "in.png exists", "--force")
+    assert picture.read_bytes() == before
+    assert run("denoise", "in.png", "-o", "in.png", "--force")[0] == 0
+    assert picture.read_bytes() != before
+
+
+def test_an_existing_folder_takes_the_name_of_the_input(run, picture):
+    (picture.parent / "out").mkdir()
+    assert run("denoise", "in.png", "-o", "out")[0] == 0
+    assert (picture.parent / "out" / "in.png").exists()
+
+
+def test_compare_tables_all_ways_and_writes_the_chosen_one(run, picture):
+    code, out, _ = run("denoise", "in.png", "-o", "out.npy", "--compare", "--choose", "bands")
+    assert code == 0
+    for choose in ("blend", "bands", "global"):
+        assert f"{st.Denoiser(choose=choose).run(noisy()).predicted_psnr():.2f} dB" in out
+    np.testing.assert_array_equal(np.load("out.npy"), st.denoise(noisy(), choose="bands"))
+
+
+def test_the_report_gets_data_denoiser_and_result(run, picture, monkeypatch):
+    seen = []
+
+    def write_report(path, y, denoiser, found):
+        seen.append((y, denoiser, found))
+        path.write_text("<html>")
+
+    monkeypatch.setitem(sys.modules, "scorethresh.report", types.SimpleNamespace(write_report=write_report))
+    assert run("denoise", "in.png", "-o", "out.png", "--report", "page.html", "--sigma", SIGMA)[0] == 0
+    [(y, denoiser, found)] = seen
+    np.testing.assert_array_equal(y, noisy())
+    assert denoiser.sigma == SIGMA
+    np.testing.assert_array_equal(found.estimate, loaded("out.png"))
+    assert (picture.parent / "page.html").read_text() == "<html>"
+    fails(run("denoise", "in.png", "-o", "b.png", "--report", "page.html"), "page.html exists")
+    assert not (picture.parent / "b.png").exists()
+
+
+# many files
+
+
+@pytest.fixture
+def folder(here):
+    (here / "in").mkdir()
+    for k in range(3):
+        Image.fromarray(noisy((32, 32), k)).save(here / "in" / f"{k}.png")
+    (here / "in" / "notes.md").write_text("not a picture")
+    return here / "in"
+
+
+@pytest.mark.parametrize("inputs", [["in"], ["in/*.png"], ["in/0.png", "in/1.png", "in/2.png"]])
+def test_a_folder_a_pattern_or_several_files_fill_a_folder(run, folder, inputs):
+    code, out, err = run("denoise", *inputs, "-o", "made/out")
+    assert (code, err) == (0, "")
+    assert sorted(p.name for p in (folder.parent / "made" / "out").iterdir()) == ["0.png", "1.png", "2.png"]
+    assert "3 of 3 files denoised into made/out" in out
+    assert "32 x 32 uint8" in out
+
+
+def test_a_file_that_fails_is_told_and_the_others_go_on(run, folder):
+    (folder / "1.png").write_bytes(b"not a picture")
+    (folder / "x.png").mkdir()
+    code, out, err = run("denoise", "in", "-o", "out")
+    assert code == 1
+    assert err.count("\n") == 2
+    assert err.startswith("error: in/1.png cannot be read as PNG")
+    assert "in/x.png is a folder" in err
+    assert "2 of 4 files denoised" in out
+    assert out.count("failed") == 2
+    code, _, err = run("denoise", "in/0.png", "in/2.png", "missing.png", "-o", "out")
+    assert code == 1
+    assert err.count("exists") == 2
+    assert "missing.png does not exist" in err
+
+
+def test_many_files_need_a_folder_and_names_of_their_own(run, folder):
+    (folder.parent / "file.png").touch()
+    fails(run("denoise", "in", "-o", "file.png"), "Name a folder")
+    fails(run("denoise", "in/0.png", "in/0.png", "-o", "out"), "two inputs are named 0.png")
+    fails(run("denoise", "in", "-o", "out", "--report", "a.html"), "--report goes with one file, got 3")
+    fails(run("denoise", "in/*.tif", "-o", "out"), "no file matches in/*.tif")
+    (folder.parent / "empty").mkdir()
+    fails(run("denoise", "empty", "-o", "out"), "nothing to denoise in empty")
+    assert not (folder.parent / "out").exists()
+
+
+# select and compare
+
+FIELDS = {
+    "file": str,
+    "size": int,
+    "sigma": float,
+    "rule": str,
+    "method": str,
+    "threshold": float,
+    "risk": float,
+    "stderr": float,
+    "dof": float,
+    "kept": int,
+    "status": str,
+    "remedy": str,
+}
+
+
+def test_json_has_the_documented_fields(run, here):
+    np.save("y.npy", coefficients())
+    code, out, err = run("select", "y.npy", "--sigma", 1, "--json", "--method", "score")
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert {name: type(value) for name, value in told.items()} == FIELDS
+    expected = st.select_threshold(coefficients(), sigma=1.0, method="score")
+    assert (told["threshold"], told["risk"], told["dof"]) == (expected.threshold, expected.risk, expected.dof)
+    assert told["kept"] == np.count_nonzero(expected.estimate)
+    assert told["status"] == "interior"
+
+
+def test_json_knows_no_infinity(run, here):
+    np.save("y.npy", 0.01 * coefficients())
+    told = json.loads(run("select", "y.npy", "--sigma", 1, "--json")[1], parse_constant=pytest.fail)
+    assert told["status"] == "kills all"
+    assert told["kept"] == 0
+
+
+def test_select_tells_threshold_risk_dof_and_status(run, here):
+    np.save("y.npy", coefficients())
+    code, out, _ = run("select", "y.npy", "--sigma", 1)
+    assert code == 0
+    assert "3.46875 (interior)" in out
+    assert "40.80" in out or "40.8 ±" in out
+    assert "30.87" in out
+    assert "Check that sigma" in run("select", "y.npy", "--sigma", 100)[1]
+
+
+def test_sigma_auto_is_the_median(run, here):
+    np.save("y.npy", coefficients())
+    told = json.loads(run("select", "y.npy", "--sigma", "auto", "--json")[1])
+    assert told["sigma"] == st.estimate_sigma(coefficients())
+
+
+def npy(values):
+    file = io.BytesIO()
+    np.save(file, values)
+    return file.getvalue()
+
+
+TEXTS = {
+    "npy": npy(np.array([[1.0, 5.0], [-2.0, 0.5]])),
+    "lines": b"1\n5\n-2\n0.5\n",
+    "ragged": b" 1.0   5.0  -2\n 0.5\n",
+    "commas": b"1,5,-2,0.5",
+    "rows": b"1;5\n-2;0.5\n",
+    "titled": b"name,value\na,1\nb,5\nc,-2\nd,0.5\n",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_standard_input(run, monkeypatch, name):
+    monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(TEXTS[name])))
+    told = json.loads(run("select", "-", "--sigma", 1, "--json")[1])
+    expected = st.select_threshold(np.array([1.0, 5.0, -2.0, 0.5]), sigma=1.0)
+    assert (told["file"], told["size"], told["threshold"]) == ("-", 4, expected.threshold)
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", ["empty"]),
+        (b"hello", ["no numbers"]),
+        (b"a,b\n1,2\n", ["columns a, b", "--column"]),
+        (b"1,2,3\n4,5\n", ["columns 1, 2, 3", "--column"]),
+        (b"1\nnan\n", ["1 NaN or infinite entries of 2"]),
+        (b"\x93NUMPY", ["error"]),
+    ],
+)
+def test_bad_standard_input(run, monkeypatch, raw, words):
+    monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(raw)))
+    fails(run("select", "-", "--sigma", 1), *words)
+
+
+def test_compare_lists_every_method_that_treats_the_rule(run, here):
+    np.save("y.npy", coefficients())
+    expected = st.compare(coefficients(), sigma=1.0)
+    code, out, _ = run("compare", "y.npy", "--sigma", 1)
+    assert code == 0
+    for name, selection in expected.items():
+        assert name in out
+        assert f"{selection.threshold:.6g}" in out
+    told = json.loads(run("compare", "y.npy", "--sigma", 1, "--json")[1])
+    assert [one["method"] for one in told] == list(expected)
+    assert all(set(one) == set(FIELDS) for one in told)
+
+
+def test_the_plot_is_drawn_by_the_library(run, here, monkeypatch):
+    def plot_selection(selection, ax):
+        ax.plot(selection.curve.thresholds[:-1], selection.curve.risk[:-1])
+        return ax
+
+    monkeypatch.setitem(sys.modules, "scorethresh.plot", types.SimpleNamespace(plot_selection=plot_selection))
+    np.save("y.npy", coefficients())
+    assert run("select", "y.npy", "--sigma", 1, "--plot", "out.png")[0] == 0
+    assert loaded("out.png").shape[0] > 100
+    fails(run("select", "y.npy", "--sigma", 1, "--plot", "out.png"), "out.png exists")
+    fails(run("select", "y.npy", "--sigma", 1, "--plot", "out.xyz"), "xyz")
+    assert sorted(p.name for p in here.iterdir()) == ["out.png", "y.npy"]
+
+
+# errors
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["denoise"], ["Missing argument", "INPUT", "scorethresh denoise --help"]),
+        (["denoise", "in.png"], ["Missing option", "--output"]),
+        (["denoise", "in.png", "-o", "out.png", "--sigm", "3"], ["No such option", "--sigma"]),
+        (["denoise", "in.png", "-o", "out.png", "--sigma", "x"], ["--sigma", "x"]),
+        (
+            ["denoise", "in.png", "-o", "out.png", "--sigma", "-1"],
+            ["--sigma must be a positive number, got '-1'", "auto"],
+        ),
+        (["denoise", "in.png", "-o", "out.png", "--choose", "blnd"], ["'blnd'", "Did you mean 'blend'?"]),
+        (["denoise", "in.png", "-o", "out.png", "--rule", "soft"], ["--choose bands"]),
+        (["denoise", "in.png", "-o", "out.png", "--dtype", "int"], ["--dtype 'int'", "uint8"]),
+        (["denoise", "in.png", "-o", "out.png", "--wavelet", "x"], ["x"]),
+        (["denoise", "in.png", "-o", "out"], ["out tells no format"]),
+        (["denoise", "in.png", "-o", "out.wav"], ["PNG data cannot be written as WAV"]),
+        (["denoise", "in.png", "-o", "out.png", "--column", "a"], ["has no columns"]),
+        (["denoise", "no.png", "-o", "out.png"], ["no.png does not exist"]),
+        (["denoise", "in.png", "-o", "no/out.png"], ["no folder no"]),
+        (["select", "no.npy"], ["no.npy does not exist"]),
+        (["select", "in.png"], ["--sigma", "is missing", "--sigma auto"]),
+        (["select", "in.png", "--sigma", "0"], ["--sigma must be a positive number, got '0'"]),
+        (["select", "in.png", "--sigma", "1", "--method", "scor"], ["Did you mean 'score'?"]),
+        (["paper"], ["repository"]),
+        (["nonsense"], ["nonsense", "scorethresh --help"]),
+    ],
+)
+def test_wrong_arguments_are_one_line_with_a_remedy(run, picture, argv, words):
+    fails(run(*argv), *words)
+    assert [p.name for p in picture.parent.iterdir()] == ["in.png"]
+
+
+def test_a_name_with_a_dash_in_front(run, picture):
+    picture.rename(picture.parent / "-x.png")
+    fails(run("denoise", "-x.png", "-o", "out.png"), "./-x.png")
+    assert run("denoise", "./-x.png", "-o", "./-y.png")[0] == 0
+    assert run("denoise", "-o", "out.png", "--", "-x.png")[0] == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a" * 9])
+def test_hostile_files_leave_nothing_behind(run, here, content):
+    (here / "in.png").write_bytes(content)
+    fails(run("denoise", "in.png", "-o", "out.png"), "in.png cannot be read as PNG")
+    assert [p.name for p in here.iterdir()] == ["in.png"]
+
+
+def test_a_directory_named_png(run, here):
+    (here / "in.png").mkdir()
+    fails(run("denoise", "in.png", "-o", "out.png"), "in.png is a folder")
+
+
+def test_debug_shows_where(run, here):
+    with pytest.raises(ValueError, match="does not exist"):
+        run("denoise", "no.png", "-o", "out.png", "--debug")
+
+
+@pytest.mark.parametrize(("module", "extra"), [("soundfile", "scorethresh[cli]"), ("nibabel", "nibabel")])
+def test_a_missing_library_names_the_remedy(run, here, monkeypatch, module, extra):
+    monkeypatch.setitem(sys.modules, module, None)
+    name = {"soundfile": "in.wav", "nibabel": "in.nii"}[module]
+    (here / name).write_bytes(b"RIFF")
+    fails(run("denoise", name, "-o", f"out-{name}"), f"{module} is not installed", f'pip install "{extra}"')
+
+
+def test_a_bug_is_told_as_such(run, picture, monkeypatch):
+    monkeypatch.setattr(cli, "_run", lambda *_: {}["what"])
+    fails(run("denoise", "in.png", "-o", "out.png"), "unexpected KeyError", "--debug")
+
+
+def test_being_stopped_leaves_nothing_behind(run, picture, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_run", stop)
+    assert run("denoise", "in.png", "-o", "out.png")[0] == 130
+    assert [p.name for p in picture.parent.iterdir()] == ["in.png"]
+
+
+# the rest
+
+
+def test_help_and_version(run):
+    code, out, err = run("--version")
+    assert (code, out, err) == (0, f"scorethresh {st.__version__}\n", "")
+    for argv in ([], ["--help"], ["denoise", "--help"], ["-h"]):
+        code, out, err = run(*argv)
+        assert (code, err) == (0, "")
+        assert "Usage" in out
+
+
+def test_demo_predicts_well_and_saves_a_picture(run, here):
+    code, out, _ = run("demo")
+    assert code == 0
+    for line in out.splitlines():
+        if "predicted" in line:
+            words = line.split()
+            predicted, true = float(words[words.index("after") + 1]), float(words[words.index("predicted,") + 1])
+            assert predicted == pytest.approx(true, rel=0.25)
+    assert loaded("scorethresh-demo.png").shape[0] > 500
+    fails(run("demo"), "scorethresh-demo.png exists")
+
+
+def test_paper_runs_the_figures_of_a_checkout(run, here, monkeypatch):
+    for name in ("fig_risk", "theorem", "bandwidth"):
+        script = types.SimpleNamespace(main=lambda argv, name=name: print(name, *argv))
+        monkeypatch.setitem(sys.modules, f"papers.score2013.{name}", script)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (here / "papers" / "score2013").mkdir(parents=True)
+    code, out, _ = run("paper", "-o", "there")
+    assert code == 0
+    assert out.splitlines() == [f"{name} --out there" for name in ("fig_risk", "theorem", "bandwidth")]
+
+
+def test_the_command_itself(picture):
+    """The real entry point, in a process of its own; and without typer."""
+    code = "import sys; from scorethresh.cli import main; sys.exit(main())"
+    argv = [sys.executable, "-c", code, "denoise", "in.png", "-o", "out.png"]
+    first, again = (subprocess.run(argv, capture_output=True, text=True, check=False) for _ in range(2))
+    assert (first.returncode, first.stderr) == (0, "")
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr == "error: out.png exists. Choose another name, or replace it with --force.\n"
+    without = [sys.executable, "-c", f"import sys; sys.modules['typer'] = None; {code[12:]}"]
+    bare = subprocess.run(without, capture_output=True, text=True, check=False)
+    assert (bare.returncode, bare.stdout) == (2, "")
+    assert 'pip install "scorethresh[cli]"' in bare.stderr
+    assert "Traceback" not in bare.stderr
