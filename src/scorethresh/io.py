@@ -506,7 +506,7 @@ def _read_nifti(path: Path, how: How) -> Data:
     import nibabel
 
     logging.getLogger("nibabel.global").disabled = True
-    image: Any = nibabel.load(path)  # type: ignore[attr-defined]
+    image: Any = nibabel.load(path)
     _check_bomb(path, math.prod(image.shape) * image.header.get_data_dtype().itemsize)
     values = np.asanyarray(image.dataobj)
     values = values.astype(values.dtype.newbyteorder("="))
