@@ -2,9 +2,11 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,11 +161,11 @@ def test_an_existing_folder_takes_the_name_of_the_input(run, picture):
 
 
 def test_compare_tables_all_ways_and_writes_the_chosen_one(run, picture):
-    code, out, _ = run("denoise", "in.png", "-o", "out.npy", "--compare", "--choose", "bands")
+    code, out, _ = run("denoise", "in.png", "-o", "out.npy", "--compare", "--choose", "bands", "--sigma", SIGMA)
     assert code == 0
     for choose in ("blend", "bands", "global"):
-        assert f"{st.Denoiser(choose=choose, method=METHOD).run(noisy()).predicted_psnr():.2f} dB" in out
-    np.testing.assert_array_equal(np.load("out.npy"), st.denoise(noisy(), choose="bands", method=METHOD))
+        assert f"{st.Denoiser(sigma=SIGMA, choose=choose, method=METHOD).run(noisy()).predicted_psnr():.2f} dB" in out
+    np.testing.assert_array_equal(np.load("out.npy"), st.denoise(noisy(), sigma=SIGMA, choose="bands", method=METHOD))
 
 
 def test_the_report_gets_data_denoiser_and_result(run, picture, monkeypatch):
@@ -482,3 +484,19 @@ def test_the_command_itself(picture):
     assert (bare.returncode, bare.stdout) == (2, "")
     assert 'pip install "scorethresh[cli]"' in bare.stderr
     assert "Traceback" not in bare.stderr
+
+
+@pytest.mark.parametrize("command", ["denoise", "select", "compare", "demo", "paper"])
+def test_every_option_and_every_field_is_documented(run, command):
+    page = Path(__file__).parents[1] / "docs" / "cli.md"
+    if not page.exists():
+        pytest.skip("no documentation beside the tests")
+    text = page.read_text()
+    assert f"\n## {command}\n" in text
+    section = text.split(f"\n## {command}\n")[1].split("\n## ")[0]
+    hidden = {"--help"} | ({"--output", "--force"} if command in ("demo", "paper") else set())
+    for option in set(re.findall(r"--[a-z-]+", run(command, "--help")[1])) - hidden:
+        assert option in section
+    if command == "select":
+        for field in FIELDS:
+            assert f"`{field}`" in section

@@ -96,9 +96,10 @@ class _Done:
 
     def psnr(self) -> str:
         try:
-            return f"{self.found.predicted_psnr():.2f} dB"
+            level = self.found.predicted_psnr()
         except ValueError:  # a constant estimate has no range
-            return "-"
+            level = math.inf
+        return f"{level:.2f} dB" if math.isfinite(level) else "-"
 
     def sigma(self) -> str:
         low, high = np.min(self.found.sigma), np.max(self.found.sigma)
@@ -151,11 +152,11 @@ def _denoise(
     [source] = sources
     target = output / source.name if output.is_dir() else output
     if report is not None:
+        from .report import write_report
+
         io.check_free(report, force=force)
     done = _denoise_file(source, target, denoiser, how, kind, force, tried=_CHOOSE if compare else ())
     if report is not None:
-        from .report import write_report
-
         with io.replacing(report, force=force) as beside:
             write_report(beside, done.data.values, done.denoiser, done.found)
     origin = "" if noise == "poisson" else f", sigma {done.sigma()} ({'given' if level else 'estimated'})"
@@ -305,13 +306,13 @@ def _select(
     """Choose the threshold of least estimated risk for noisy coefficients."""
     y = _numbers(file, column)
     if plot is not None:
-        io.check_free(plot, force=force)
-    selection = select_threshold(y, sigma=_level(sigma, y), rule=rule, method=method)
-    if plot is not None:
         from matplotlib.figure import Figure
 
         from .plot import plot_selection
 
+        io.check_free(plot, force=force)
+    selection = select_threshold(y, sigma=_level(sigma, y), rule=rule, method=method)
+    if plot is not None:
         figure = Figure(layout="constrained")
         plot_selection(selection, ax=figure.subplots())
         with io.replacing(plot, force=force) as beside:

@@ -116,7 +116,7 @@ def read(path: Path, how: How = How()) -> Data:  # noqa: B008 (immutable)
     form = format_of(path)
     if not path.is_file():
         kind = "is a folder, not a file" if path.is_dir() else "is no file" if path.exists() else "does not exist"
-        msg = f"{path} {kind}. Name a {form.name} file."
+        msg = f"{path} {kind}. Check the name."
         raise FileError(msg)
     if how.columns and form.name != "CSV":
         msg = f"{path} is a {form.name} file, which has no columns. Leave --column out."
@@ -190,6 +190,9 @@ def replacing(path: Path, *, force: bool = False) -> Iterator[Path]:
         yield beside
         check_free(path, force=force)
         os.replace(beside, path)
+    except OSError as error:
+        msg = f"{path} cannot be written ({error.strerror or _first_line(error)}). Try another name or folder."
+        raise FileError(msg) from error
     finally:
         beside.unlink(missing_ok=True)
 
