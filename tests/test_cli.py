@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -226,6 +227,7 @@ def test_a_file_that_fails_is_told_and_the_others_go_on(run, folder):
 def test_many_files_need_a_folder_and_names_of_their_own(run, folder):
     (folder.parent / "file.png").touch()
     fails(run("denoise", "in", "-o", "file.png"), "Name a folder")
+    fails(run("denoise", "in/0*.png", "-o", "new.png"), "0.png", "Name a folder")
     fails(run("denoise", "in/0.png", "in/0.png", "-o", "out"), "two inputs are named 0.png")
     fails(run("denoise", "in", "-o", "out", "--report", "a.html"), "--report goes with one file, got 3")
     fails(run("denoise", "in/*.tif", "-o", "out"), "no file matches in/*.tif")
@@ -427,6 +429,24 @@ def test_a_bug_is_told_as_such(run, picture, monkeypatch):
     fails(run("denoise", "in.png", "-o", "out.png"), "unexpected KeyError", "--debug")
 
 
+def test_a_bug_in_one_file_does_not_stop_the_others(run, folder, monkeypatch):
+    original = cli._run
+    monkeypatch.setattr(cli, "_run", lambda data, d: original(data, d) if data.values[0, 0] != 7 else {}["what"])
+    values = noisy((32, 32))
+    values[0, 0] = 7
+    Image.fromarray(values).save(folder / "1.png")
+    code, out, err = run("denoise", "in", "-o", "out")
+    assert code == 1
+    assert "2 of 3" in out
+    assert err.startswith("error: in/1.png: ")
+
+
+def test_names_that_hold_anything(run, here):
+    name = "a\n\x1b[2Jb.png"
+    (here / name).write_bytes(b"")
+    fails(run("denoise", name, "-o", "out.png"), "?[2Jb.png")
+
+
 def test_being_stopped_leaves_nothing_behind(run, picture, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
@@ -475,7 +495,8 @@ def test_the_command_itself(picture):
     """The real entry point, in a process of its own; and without typer."""
     code = "import sys; from scorethresh.cli import main; sys.exit(main())"
     argv = [sys.executable, "-c", code, "denoise", "in.png", "-o", "out.png", "--method", METHOD]
-    first, again = (subprocess.run(argv, capture_output=True, text=True, check=False) for _ in range(2))
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    first, again = (subprocess.run(argv, capture_output=True, text=True, check=False, env=ascii_only) for _ in range(2))
     assert (first.returncode, first.stderr) == (0, "")
     assert (again.returncode, again.stdout) == (2, "")
     assert again.stderr == "error: out.png exists. Choose another name, or replace it with --force.\n"

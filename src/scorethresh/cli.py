@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from io import BytesIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -177,7 +177,7 @@ def _expand(inputs: Sequence[str]) -> tuple[list[Path], bool]:
             told = f"there is nothing to denoise in {path}. Files must end in one of {', '.join(io.suffixes())}."
         elif not os.path.lexists(path) and glob.has_magic(text):
             found = sorted(map(Path, glob.glob(text)))
-            told = f"no file matches {text}. Look with ls."
+            told = f"no file matches {text}. Check the pattern."
         else:
             paths.append(path)
             continue
@@ -232,7 +232,7 @@ def _run(data: io.Data, denoiser: Denoiser) -> _Done:
             weights |= {f"part {k} {name}": weight for name, weight in one.weights.items()}
         whole = Denoised(
             data.joined([one.estimate for one in found]),
-            np.stack([np.asarray(one.sigma) for one in found]),
+            np.hstack([np.ravel(one.sigma) for one in found]),
             float(np.mean([one.predicted_mse for one in found])),
             math.hypot(*(one.stderr for one in found)) / len(found),
             tuple(bands),
@@ -253,8 +253,8 @@ def _batch(
     if twice:
         msg = f"two inputs are named {twice}, and one would replace the other. Denoise them into two folders."
         raise ValueError(msg)
-    if folder.exists() and not folder.is_dir():
-        msg = f"{folder} is a file, and there are {len(sources)} inputs. Name a folder."
+    if not folder.is_dir() and (folder.exists() or folder.name.lower().endswith(io.suffixes())):
+        msg = f"{folder} is a file, and there may be many inputs: {', '.join(names[:3])}... Name a folder."
         raise ValueError(msg)
     folder.mkdir(parents=True, exist_ok=True)
     rows, failures = [], []
@@ -262,7 +262,7 @@ def _batch(
     for source in bar:
         try:
             done = _denoise_file(source, folder / source.name, denoiser, how, dtype, force, alone=False)
-        except (ValueError, TypeError, OSError, ImportError) as error:
+        except Exception as error:  # whatever it is, the others go on
             failures.append(_told(error) if str(source) in str(error) else f"{source}: {_told(error)}")
             rows.append((source.name, "failed", "", "", ""))
         else:
@@ -270,7 +270,7 @@ def _batch(
     _table(("file", "data", "sigma", "predicted PSNR", "time"), rows)
     print(f"{len(rows) - len(failures)} of {len(rows)} files denoised into {folder}")
     for failure in failures:
-        sys.stderr.write(f"error: {failure}\n")
+        _complain(failure)
     return 1 if failures else 0
 
 
@@ -494,6 +494,11 @@ def _told(error: BaseException) -> str:
     return re.sub(r"""\b([a-z_]+)=["'](\w+)["']""", lambda m: f"--{m[1].replace('_', '-')} {m[2]}", told)
 
 
+def _complain(told: str) -> None:
+    # Names of files may hold anything, even what moves the cursor.
+    sys.stderr.write(f"error: {''.join(c if c.isprintable() else '?' for c in told)}\n")
+
+
 def _usage(error: Any, argv: list[str]) -> str:
     """Return an error of usage as one line."""
     told = " ".join(error.format_message().split()).rstrip(".")
@@ -509,6 +514,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
+    if isinstance(sys.stdout, TextIOWrapper):  # a name that cannot be printed is no reason to fail
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = app(args=given, prog_name="scorethresh", standalone_mode=False)
         sys.stdout.flush()
@@ -527,7 +534,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             told = _told(error)
         else:
             told = f"unexpected {type(error).__name__}: {_told(error)}. Please report it with what --debug shows."
-        sys.stderr.write(f"error: {told}\n")
+        _complain(told)
         return 2
     return code if isinstance(code, int) else 0
 

@@ -284,7 +284,7 @@ def _image(data: Data, name: str, dtypes: dict[str, str]) -> Any:
 
 def _read_png(path: Path, how: How) -> Data:
     with open(path, "rb") as file:
-        depth, colour = file.read(26)[24:] or (0, 0)
+        depth, colour = file.read(26)[24:].ljust(2, b"\0")
     if depth == 16 and colour != 0:
         msg = f"{path} has 16 bits per colour, which Pillow would cut to 8. Convert it to TIFF first."
         raise FileError(msg)
