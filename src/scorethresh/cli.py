@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from . import __version__, io
+from . import io
 from .blend import Band
 from .denoise import Denoised, Denoiser
 from .noise import estimate_sigma
@@ -73,7 +73,9 @@ def _start(
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     if version:
-        print(f"scorethresh {__version__}")
+        from importlib.metadata import version as installed
+
+        print(f"scorethresh {installed('scorethresh')}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -1,0 +1,105 @@
+"""TIFF, by tifffile: page by page, each with its own tags."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..io.data import Data, FileError, How, check_bomb
+
+_PALETTE, _YCBCR, _RATIONALS = 3, 6, (5, 10)
+_ALPHA = (1, 2)
+_LOSSLESS = (1, 5, 8, 32946, 34925, 50000)
+_DEFLATE = 8
+
+# Tags that tell how numbers are laid out, which the writer decides, or where in the file something else lies.
+_LAYOUT = {
+    *(254, 255, 256, 257, 258, 259, 262, 266, 273, 277, 278, 279, 282, 283, 284, 288, 289, 296, 317, 322, 323, 324),
+    *(325, 330, 338, 339, 347, 400, 512, 513, 514, 529, 530, 531, 532, 32997, 32998, 34665, 34853, 40965),
+}
+
+
+def read_tiff(path: Path, how: How) -> Data:
+    """Read a TIFF file."""
+    import tifffile
+
+    logging.getLogger("tifffile").disabled = True  # what is wrong is told by one error
+    with tifffile.TiffFile(path) as file:
+        pages = [file.pages[i].aspage() for i in range(len(file.pages))]
+        first = pages[0]
+        check_bomb(path, first.nbytes * len(pages))
+        alike = all((p.shape, p.dtype, p.axes) == (first.shape, first.dtype, first.axes) for p in pages)
+        if not alike or first.axes not in ("YX", "YXS", "SYX"):
+            msg = f"the {len(pages)} pages of {path} are not alike, or no plain pictures. Split it first."
+            raise FileError(msg)
+        if first.photometric == _PALETTE:
+            msg = f"{path} has a palette, and indices cannot be denoised. Convert it to RGB first."
+            raise FileError(msg)
+        if file.series[0].size > first.size * len(pages):
+            msg = f"{path} has fewer pages than it describes. Save it as BigTIFF first."
+            raise FileError(msg)
+        values = np.stack([page.asarray() for page in pages])
+        kept = {"byteorder": file.byteorder, "bigtiff": file.is_bigtiff, "pages": [_page(p) for p in pages]}
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    axis = {"YX": None, "YXS": -1, "SYX": -3}[first.axes]
+    alpha = None
+    extra = sum(kind in _ALPHA for kind in first.extrasamples)
+    if axis is not None and extra:
+        values, alpha = np.split(values, [values.shape[axis] - extra], axis=axis)
+    if len(pages) > 1:
+        return Data(values, "TIFF", axis, None if how.volume else 0, alpha, kept)
+    return Data(values[0], "TIFF", axis, None, None if alpha is None else alpha[0], kept)
+
+
+def _page(page: Any) -> dict[str, Any]:
+    """Return the options that make the writer repeat the page."""
+    file = page.parent.filehandle
+    tags = []
+    for tag in page.tags:
+        if tag.code in _LAYOUT:
+            continue
+        value = tag.value
+        if tag.dtype not in _RATIONALS:
+            file.seek(tag.valueoffset)
+            value = file.read(tag.valuebytecount)
+        tags.append((tag.code, int(tag.dtype), tag.count, value, False))
+    tagged = {code: page.tags[code].value for code in (282, 283, 296) if code in page.tags}
+    return {
+        "photometric": "rgb" if page.photometric == _YCBCR else page.photometric,
+        "planarconfig": page.planarconfig if page.samplesperpixel > 1 else None,
+        "extrasamples": page.extrasamples or None,
+        "compression": page.compression if page.compression in _LOSSLESS else _DEFLATE,
+        "predictor": page.predictor,
+        "tile": (page.tilelength, page.tilewidth) if page.is_tiled else None,
+        "resolution": (tagged[282], tagged[283]) if {282, 283} <= set(tagged) else None,
+        "resolutionunit": tagged.get(296),
+        "extratags": tags,
+    }
+
+
+def write_tiff(path: Path, data: Data) -> None:
+    """Write a TIFF file."""
+    import tifffile
+
+    values = data.everything()
+    if data.kept is None:
+        colours = data.channel_axis is not None and data.values.shape[data.channel_axis] == 3
+        options: dict[str, Any] = {"photometric": "rgb" if colours else "minisblack", "metadata": None}
+        if data.channel_axis is not None:
+            values = np.moveaxis(values, data.channel_axis, -1)
+            options["planarconfig"] = "contig"
+        if data.alpha is not None:
+            options["extrasamples"] = ["unassalpha"]
+        tifffile.imwrite(path, values, **options)
+        return
+    pages = data.kept["pages"]
+    # A float32 copy of a large stack of bytes may not fit into the 4 GiB of the old format.
+    big = data.kept["bigtiff"] or values.nbytes > 2**32 - 2**25
+    with tifffile.TiffWriter(path, bigtiff=big, byteorder=data.kept["byteorder"]) as file:
+        for plane, page in zip(values if len(pages) > 1 else values[None], pages, strict=True):
+            predictor = 2 if page["predictor"] == 2 and values.dtype.kind in "iu" else None
+            options = page | {"predictor": predictor}
+            file.write(plane, contiguous=False, metadata=None, software=False, **options)
