@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +66,12 @@ class RiskCurve:
     def __radd__(self, other: int) -> RiskCurve:
         """Let `sum` start from 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def plot(self, ax: Any = None, truth: RiskCurve | None = None) -> Any:
+        """Draw the risk against the threshold: `scorethresh.plot.plot_risk`."""
+        from .plot import plot_risk
+
+        return plot_risk(self, ax, truth)
 
     def __repr__(self) -> str:
         k = int(np.argmin(self.risk))

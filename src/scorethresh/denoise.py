@@ -85,6 +85,12 @@ class Denoised:
             return math.inf
         return 10 * math.log10(_validate.positive(data_range, "data_range") ** 2 / self.predicted_mse)
 
+    def plot(self, y: Any = None, axes: Any = None, *, channel_axis: int | None = None) -> Any:
+        """Draw y, the estimate and what was removed: `scorethresh.plot.plot_denoised`."""
+        from .plot import plot_denoised
+
+        return plot_denoised(self, y, axes, channel_axis=channel_axis)
+
     def __repr__(self) -> str:
         low, high = np.min(self.sigma), np.max(self.sigma)
         level = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"

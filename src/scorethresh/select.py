@@ -185,6 +185,12 @@ class Selection:
         out: NDArray[Any] = self.rule(np.asarray(self._y), self.threshold)
         return out
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the histogram of y, the fitted mixture and the threshold: `scorethresh.plot.plot_selection`."""
+        from .plot import plot_selection
+
+        return plot_selection(self, ax)
+
     def __repr__(self) -> str:
         return (
             f"<Selection: threshold {self.threshold:.6g} ({self.status}), estimated risk {self.risk:.4g}, "
