@@ -25,6 +25,7 @@ ORDER = [
     "select",
     "blend prepare coefficients",
     "denoise",
+    "trials",
     "plot report io estimator cli",
 ]
 LAYER = {name: i for i, names in enumerate(ORDER) for name in names.split()}

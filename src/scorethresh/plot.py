@@ -47,7 +47,8 @@ def plot_risk(curve: RiskCurve, ax: Axes | None = None, truth: RiskCurve | None 
     --------
     >>> import scorethresh as st
     >>> curve = st.risk_curve(np.arange(100.0), sigma=3.0)
-    >>> curve.plot().get_xlabel()  # doctest: +SKIP
+    >>> from matplotlib.figure import Figure
+    >>> curve.plot(Figure().subplots()).get_xlabel()
     'threshold, in units of σ = 3'
     """
     if truth is not None and (not isinstance(truth, RiskCurve) or truth.size != curve.size):

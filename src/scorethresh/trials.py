@@ -1,0 +1,101 @@
+"""The estimate by wavelets at other thresholds than those chosen, with the error to expect: what if?"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._validate import Array
+from .blend import Band, Piece, Wavelets
+from .curve import RiskCurve
+from .denoise import Denoised, Denoiser, _Plan, _treat
+from .prepare import Prepared, prepare, split
+from .transforms import Decimated, Floats, Undecimated, cropped
+
+__all__ = ["trials", "tried_wavelet"]
+
+
+def tried_wavelet(found: Denoised) -> str:
+    """Return the wavelet whose thresholds are varied: of those in a blend the one with most weight."""
+    names = dict.fromkeys(band.name.split()[-3] for band in found.bands)
+    return max(names, key=lambda name: sum(w for k, w in found.weights.items() if k.endswith(f"{name} thresholds")))
+
+
+def trials(
+    y: Any, denoiser: Denoiser, found: Denoised, factors: Sequence[float], where: tuple[slice, ...]
+) -> Iterator[Denoised]:
+    """Yield what the thresholds of `found`, times each factor, make of a part of y.
+
+    Wavelets only, those of `tried_wavelet`, whatever else a blend is made of. Bands that were set to zero stay so.
+    Noise level and stabilisation are those of the whole; `where` is the part, without the axis of channels.
+    """
+    parts, invalid = split(y, denoiser.channel_axis, denoiser.mask)
+    data = prepare(parts, invalid, denoiser.sigma, denoiser.noise, denoiser.channel_axis)
+    if data is None or not found.bands:
+        return
+    data = _part(data, where)
+    noisy = data.values.copy()
+    ndim, name = noisy.ndim - 2, tried_wavelet(found)
+    bands = [band for band in found.bands if band.name.split()[-3] == name]
+    each = len(bands) // len(noisy)
+    frame = (Undecimated if denoiser.undecimated else Decimated)(name, each // (2**ndim - 1))
+    options = (frame, data.noise, ndim, denoiser.rule, denoiser.method)
+    plans = [_Fixed(_Waves(*options), bands[k * each : (k + 1) * each], factors) for k in range(len(noisy))]
+    whole = tuple(slice(0, n) for n in noisy.shape[2:])
+    for factor in factors:
+        data.values[...] = noisy
+        risk = 0.0
+        for k, plan in enumerate(plans):
+            plan.factor = factor
+            risk += _treat(data.values[k], k, plan, None, [whole], data, lambda: None)
+        mse, stderr = data.error(risk)
+        scaled = tuple(band for plan in plans for band in plan.scaled())
+        yield Denoised(data.restored(), found.sigma, mse, stderr, scaled, {})
+
+
+class _Waves(Wavelets):
+    """Wavelets that estimate the risk of a band at all thresholds to come when first asked for one.
+
+    That fits the distribution of the coefficients once, not once per trial: they stay the same.
+    """
+
+    tried: list[Array]
+    known: dict[int, RiskCurve]
+
+    def _curve(self, k: int, c: Floats, thresholds: Array) -> RiskCurve:
+        if k not in self.known:
+            self.known[k] = super()._curve(k, c, self.tried[k])
+        return self.known[k]
+
+
+class _Fixed(_Plan):
+    """A plan with thresholds that are given, for data that are one tile."""
+
+    factor = 1.0
+
+    def __init__(self, wave: _Waves, bands: Sequence[Band], factors: Sequence[float]) -> None:
+        self.wave, self.chosen = wave, bands
+        wave.known, wave.tried = {}, [np.unique([f * band.threshold for f in factors]) for band in bands]
+
+    def scaled(self) -> list[Band]:
+        return [dataclasses.replace(band, threshold=self.factor * band.threshold) for band in self.chosen]
+
+    def apply(self, y: Floats) -> Piece:
+        return self.wave.apply(y, self.scaled())
+
+    def margin(self) -> int:
+        return 0
+
+
+def _part(data: Prepared, where: tuple[slice, ...]) -> Prepared:
+    varies = data.scale.size > len(data.scale)
+    return dataclasses.replace(
+        data,
+        y=cropped(data.y, where),
+        values=cropped(data.values, where).copy(),
+        scale=cropped(data.scale, where) if varies else data.scale,
+        invalid=None if data.invalid is None else data.invalid[where],
+    )

@@ -1,0 +1,84 @@
+"""Estimates at other thresholds, against the denoiser itself and against the truth."""
+
+import numpy as np
+import pytest
+
+import scorethresh as st
+from scorethresh.trials import trials, tried_wavelet
+
+
+def blocks(shape):
+    clean = np.zeros(shape)
+    clean[tuple(slice(n // 4, n // 2) for n in shape[:2])] = 60.0
+    return clean
+
+
+def whole(shape):
+    return tuple(slice(0, n) for n in shape)
+
+
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ((512,), {}),
+        ((64, 80), {}),
+        ((64, 64), {"choose": "global", "undecimated": False, "rule": "soft"}),
+        ((64, 64), {"noise": "poisson"}),
+        ((12, 24, 24), {}),
+    ],
+)
+def test_at_the_thresholds_chosen_it_is_the_denoiser(shape, options, rng):
+    y = rng.poisson(blocks(shape) + 20.0).astype(float)
+    denoiser = st.Denoiser(**{"choose": "bands", **options})
+    found = denoiser.run(y)
+    [trial] = trials(y, denoiser, found, [1.0], whole(shape))
+    np.testing.assert_allclose(trial.estimate, found.estimate, rtol=1e-5)
+    assert trial.predicted_mse == pytest.approx(found.predicted_mse, rel=0.02)
+
+
+def test_channels_missing_entries_and_complex_data(rng):
+    y = blocks((64, 64, 2)) + rng.normal(0.0, 5.0, (64, 64, 2)) + 1j * rng.normal(0.0, 5.0, (64, 64, 2))
+    y[:5, :5] = np.nan
+    denoiser = st.Denoiser(sigma=[4.0, 6.0], choose="bands", channel_axis=-1)
+    found = denoiser.run(y)
+    [trial] = trials(y, denoiser, found, [1.0], whole((64, 64)))
+    np.testing.assert_allclose(trial.estimate, found.estimate, rtol=1e-4, atol=1e-3)
+    assert trial.predicted_mse == pytest.approx(found.predicted_mse, rel=0.02)
+
+
+def test_errors_at_other_thresholds_are_predicted(rng):
+    """Within four standard errors, for a known noise level."""
+    clean = blocks((256, 256))
+    y = clean + rng.normal(0.0, 20.0, clean.shape)
+    denoiser = st.Denoiser(sigma=20.0)
+    found = denoiser.run(y)
+    for trial in trials(y, denoiser, found, [0.25, 0.5, 1.5, 3.0], whole(clean.shape)):
+        assert trial.predicted_mse == pytest.approx(np.mean((trial.estimate - clean) ** 2), abs=4 * trial.stderr)
+
+
+def test_a_part_is_treated_as_the_whole_was(rng):
+    """Away from its border, where other entries are seen, and with a noise level per entry."""
+    y = blocks((128, 128)) + rng.normal(0.0, 5.0, (128, 128))
+    denoiser = st.Denoiser(sigma=np.full((128, 128), 5.0), choose="bands", levels=2)
+    found = denoiser.run(y)
+    [trial] = trials(y, denoiser, found, [1.0], (slice(20, 120), slice(0, 90)))
+    assert trial.estimate.shape == (100, 90)
+    np.testing.assert_allclose(trial.estimate[10:-10, :-10], found.estimate[30:110, :80], rtol=1e-4, atol=1e-3)
+
+
+def test_of_a_blend_the_wavelet_with_most_weight_is_varied(rng):
+    y = np.repeat([0.0, 50.0, 10.0, 30.0], 200) + rng.normal(size=800)
+    denoiser = st.Denoiser(sigma=1.0)
+    found = denoiser.run(y)
+    name = tried_wavelet(found)
+    assert found.weights[f"{name} thresholds"] == max(w for k, w in found.weights.items() if "thresholds" in k)
+    [trial] = trials(y, denoiser, found, [2.0], whole(y.shape))
+    assert {band.name.split()[0] for band in trial.bands} == {name}
+    chosen = [band.threshold for band in found.bands if band.name.startswith(name)]
+    assert [band.threshold for band in trial.bands] == [2 * t for t in chosen]
+
+
+def test_without_noise_there_is_nothing_to_try():
+    y = np.ones((32, 32))
+    denoiser = st.Denoiser()
+    assert list(trials(y, denoiser, denoiser.run(y), [1.0], whole(y.shape))) == []
