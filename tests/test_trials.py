@@ -47,13 +47,15 @@ def test_channels_missing_entries_and_complex_data(rng):
 
 
 def test_errors_at_other_thresholds_are_predicted(rng):
-    """Within four standard errors, for a known noise level."""
+    """Within four standard errors; to that at the level comes that of twice the product of noise and error."""
     clean = blocks((256, 256))
     y = clean + rng.normal(0.0, 20.0, clean.shape)
     denoiser = st.Denoiser(sigma=20.0)
     found = denoiser.run(y)
     for trial in trials(y, denoiser, found, [0.25, 0.5, 1.5, 3.0], whole(clean.shape)):
-        assert trial.predicted_mse == pytest.approx(np.mean((trial.estimate - clean) ** 2), abs=4 * trial.stderr)
+        true = np.mean((trial.estimate - clean) ** 2)
+        stderr = np.hypot(trial.stderr, 2 * 20.0 * np.sqrt(true / clean.size))
+        assert trial.predicted_mse == pytest.approx(true, abs=4 * stderr)
 
 
 def test_a_part_is_treated_as_the_whole_was(rng):

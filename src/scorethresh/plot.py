@@ -232,7 +232,8 @@ def view(a: Any, channel_axis: int | None) -> Any:
 
 def limits(shown: NDArray[Any]) -> tuple[float, float]:
     """Return the range of what is shown, but for missing entries."""
-    return float(np.nanmin(shown)), float(np.nanmax(shown))
+    known = shown[~np.isnan(shown)]
+    return (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
 
 
 def _axes(ax: Axes | None) -> Axes:

@@ -23,6 +23,7 @@ from .blend import Band
 from .curve import finite_part
 from .denoise import Denoised, Denoiser
 from .plot import limits, view
+from .prepare import split
 from .trials import trials, tried_wavelet
 
 __all__ = ["write_report"]
@@ -77,11 +78,21 @@ def write_report(path: str | os.PathLike[str], y: Any, denoiser: Denoiser, found
 
 def _fields(y: Any, denoiser: Denoiser, found: Denoised) -> dict[str, str]:
     """Return what is put in the places of the template."""
-    where = _shown_part(found.estimate.shape, denoiser.channel_axis)
+    axis = denoiser.channel_axis
+    where = _shown_part(found.estimate.shape, axis)
     index = list(where)
-    if denoiser.channel_axis is not None:
-        index.insert(denoiser.channel_axis % found.estimate.ndim, slice(None))
-    before, after = (view(np.asarray(a)[tuple(index)], denoiser.channel_axis) for a in (y, found.estimate))
+    if axis is not None:
+        index.insert(axis % found.estimate.ndim, slice(None))
+    invalid = split(y, axis, denoiser.mask)[1]
+
+    def shown(part: NDArray[Any]) -> Any:
+        """Return what is shown of a part, with NaN for what is missing."""
+        if invalid is None:
+            return view(part, axis)
+        gaps = invalid[where] if axis is None else np.expand_dims(invalid[where], axis)
+        return view(np.where(gaps, np.nan, part), axis)
+
+    before, after = (shown(np.asarray(a)[tuple(index)]) for a in (y, found.estimate))
     ends = limits(after)
     data = {
         "signal": after.ndim == 2,
@@ -90,10 +101,9 @@ def _fields(y: Any, denoiser: Denoiser, found: Denoised) -> dict[str, str]:
         "trials": [
             {
                 "factor": factor,
-                "picture": _picture(view(trial.estimate, denoiser.channel_axis), ends),
+                "picture": _picture(shown(trial.estimate), ends),
                 "psnr": _psnr(found, trial.predicted_mse),
                 "rms": _rms(trial.predicted_mse),
-                "bound": _rms(trial.predicted_mse + 2 * trial.stderr),
             }
             for factor, trial in zip(FACTORS, trials(y, denoiser, found, FACTORS, where), strict=False)
         ],
@@ -104,8 +114,8 @@ def _fields(y: Any, denoiser: Denoiser, found: Denoised) -> dict[str, str]:
     return {
         "data": text,
         "summary": _pairs(_summary(denoiser, found)),
-        "shown": html.escape(_shown_words(found.estimate.shape, denoiser.channel_axis, where, ends)),
-        "parts": html.escape(_trial_words(found, after.ndim == 2)),
+        "shown": html.escape(_shown_words(found.estimate.shape, axis, where, ends)),
+        "parts": html.escape(_trial_words(found)),
         "bands": "\n".join(_row(band) for band in found.bands),
         "weights": _pairs([(name, f"{weight:.1%}") for name, weight in found.weights.items()]),
         "code": html.escape(_code(denoiser, found)),
@@ -139,18 +149,19 @@ def _shown_words(
     return f"Shown: {part}." + ("" if len(sides) == 1 else f" Black is {ends[0]:.4g}, white {ends[1]:.4g}.")
 
 
-def _trial_words(found: Denoised, signal: bool) -> str:
+def _trial_words(found: Denoised) -> str:
     if not found.bands:
         return "No band was thresholded, so there is nothing to vary."
     name = tried_wavelet(found)
-    words = f"The estimate by {name} thresholds, all multiplied by one factor; bands set to zero stay so."
+    words = f"The estimate by {name} thresholds, all times one factor, and the error to expect in the part shown."
+    if any(math.isinf(band.threshold) for band in found.bands):
+        words += " Bands that were set to zero stay so."
     if found.weights:
         weight = np.mean([w for part, w in found.weights.items() if part.endswith(f"{name} thresholds")])
-        words += (
-            f" It is one part, with a weight of {weight:.1%}, of the blend that makes the estimate above, whose "
-            f"predicted PSNR is {_decibels(_psnr(found, found.predicted_mse))}."
-        )
-    return words + f" Predictions are for the {'samples' if signal else 'part'} shown."
+        words += f" The estimate above is a blend, in which these thresholds count {weight:.1%}"
+        psnr = _psnr(found, found.predicted_mse)
+        words += "." if psnr is None else f"; its predicted PSNR is {psnr:.2f} dB."
+    return words
 
 
 def _summary(denoiser: Denoiser, found: Denoised) -> list[tuple[str, str]]:
@@ -163,14 +174,11 @@ def _summary(denoiser: Denoiser, found: Denoised) -> list[tuple[str, str]]:
         ("data", f"{shape}, {found.estimate.dtype}"),
         ("noise level σ", f"{low:.4g}{f' to {high:.4g}' if high > low else ''}, {units}"),
         ("predicted mean squared error", f"{mse:.4g} ± {error:.2g}, in units of the data squared"),
+        ("predicted rms error", f"{_rms(mse):.4g}, in units of the data"),
     ]
-    # An error within its own standard error may be predicted as negative: then what is known is a bound.
-    below, above, at = ("", "", mse) if mse > 0 else ("below ", "above ", mse + 2 * error)
-    pairs.append(("predicted rms error", f"{below}{_rms(at):.4g}, in units of the data"))
-    peak = _psnr(found, 1.0)
-    if peak is not None and at > 0:
-        psnr = _decibels(_psnr(found, at))
-        pairs.append(("predicted PSNR", f"{above}{psnr}, for a peak of {10 ** (peak / 20):.4g}"))
+    psnr, peak = _psnr(found, mse), _psnr(found, 1.0)
+    if psnr is not None and peak is not None:
+        pairs.append(("predicted PSNR", f"{psnr:.2f} dB, for a peak of {10 ** (peak / 20):.4g}"))
     return pairs
 
 
@@ -181,10 +189,6 @@ def _psnr(found: Denoised, mse: float) -> float | None:
     except ValueError:
         return None
     return psnr if math.isfinite(psnr) else None
-
-
-def _decibels(psnr: float | None) -> str:
-    return "not known" if psnr is None else f"{psnr:.2f} dB"
 
 
 def _rms(mse: float) -> float:

@@ -31,12 +31,17 @@ def trials(
 
     Wavelets only, those of `tried_wavelet`, whatever else a blend is made of. Bands that were set to zero stay so.
     Noise level and stabilisation are those of the whole; `where` is the part, without the axis of channels.
+
+    The error is that at factor 1 plus the difference of the estimated risks. Most of what varies in these, the energy
+    of the noise, is the same at all thresholds. `stderr` is that at factor 1.
     """
     parts, invalid = split(y, denoiser.channel_axis, denoiser.mask)
     data = prepare(parts, invalid, denoiser.sigma, denoiser.noise, denoiser.channel_axis)
     if data is None or not found.bands:
         return
     data = _part(data, where)
+    if data.invalid is not None and data.invalid.all():
+        return
     noisy = data.values.copy()
     ndim, name = noisy.ndim - 2, tried_wavelet(found)
     bands = [band for band in found.bands if band.name.split()[-3] == name]
@@ -45,13 +50,20 @@ def trials(
     options = (frame, data.noise, ndim, denoiser.rule, denoiser.method)
     plans = [_Fixed(_Waves(*options), bands[k * each : (k + 1) * each], factors) for k in range(len(noisy))]
     whole = tuple(slice(0, n) for n in noisy.shape[2:])
-    for factor in factors:
+    valid = 1.0 if data.invalid is None else 1 - data.invalid.mean()
+
+    def run(factor: float) -> Array:
         data.values[...] = noisy
-        risk = 0.0
-        for k, plan in enumerate(plans):
+        for plan in plans:
             plan.factor = factor
-            risk += _treat(data.values[k], k, plan, None, [whole], data, lambda: None)
-        mse, stderr = data.error(risk)
+        sums = [_treat(data.values[k], k, plan, None, [whole], data, lambda: None) for k, plan in enumerate(plans)]
+        total: Array = np.sum(sums, axis=0)
+        return total
+
+    chosen = run(1.0)
+    level, stderr = data.error(*chosen)
+    for factor in factors:
+        mse = level + (run(factor)[0] - chosen[0]) / (valid * noisy.size)
         scaled = tuple(band for plan in plans for band in plan.scaled())
         yield Denoised(data.restored(), found.sigma, mse, stderr, scaled, {})
 
@@ -78,7 +90,7 @@ class _Fixed(_Plan):
 
     def __init__(self, wave: _Waves, bands: Sequence[Band], factors: Sequence[float]) -> None:
         self.wave, self.chosen = wave, bands
-        wave.known, wave.tried = {}, [np.unique([f * band.threshold for f in factors]) for band in bands]
+        wave.known, wave.tried = {}, [np.unique([f * band.threshold for f in (1.0, *factors)]) for band in bands]
 
     def scaled(self) -> list[Band]:
         return [dataclasses.replace(band, threshold=self.factor * band.threshold) for band in self.chosen]
