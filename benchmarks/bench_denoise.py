@@ -270,6 +270,121 @@ def signals(arguments: argparse.Namespace) -> None:
     print(f"mean ratio {np.mean(ratios):.2f}, largest {np.max(ratios):.2f}")
 
 
+def fastest(run: Callable, repeats: int = 3) -> float:
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def speed(arguments: argparse.Namespace) -> None:
+    """Print times on 512 x 512 as ratios: wavelets only over denoise_wavelet, bm3d over the blend."""
+    clean = load("astronaut")
+    y = noisy("astronaut", clean, 25)
+    names = available(["bands", "blend", "BayesShrink", "bm3d"])
+    seconds = {n: fastest(lambda n=n: METHODS[n][1](y, 25.0), 2 if n == "bm3d" else 7) for n in names}
+    print("\nseconds on 512 x 512:", ", ".join(f"{n} {s:.3f}" for n, s in seconds.items()))
+    print(f"bands over denoise_wavelet: {seconds['bands'] / seconds['BayesShrink']:.1f}")
+    if "bm3d" in seconds:
+        print(f"bm3d over blend: {seconds['bm3d'] / seconds['blend']:.1f}")
+
+
+# Runs in a process of its own, so that the peak is that of one call; prints seconds and the peak beyond the input,
+# over the size of the input.
+ALONE = """
+import resource, sys, time
+import numpy as np
+import scorethresh as st
+side = int(sys.argv[1])
+st.denoise(np.random.default_rng(0).normal(size=(32, 32, 32)).astype(np.float32), sigma=1.0)
+y = np.random.default_rng(0).standard_normal((side, side, side), dtype=np.float32)
+y[side // 4 : side // 2] += 5
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.perf_counter()
+found = st.Denoiser(sigma=1.0, choose=sys.argv[2], progress=True).run(y)
+seconds = time.perf_counter() - start
+assert found.estimate.dtype == np.float32
+print(seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / y.nbytes)
+"""
+
+
+def large(arguments: argparse.Namespace) -> None:
+    """Print time and memory of volumes, and the time of a large photo over that of eight shifts of denoise_wavelet."""
+    print("\nvolume        choose   seconds  ns per voxel  peak beyond the input, over the input")
+    for side, choose in itertools.product((128, 256), ("bands", "blend")):
+        done = subprocess.run(
+            [sys.executable, "-c", ALONE, str(side), choose], stdout=subprocess.PIPE, text=True, check=True
+        )
+        seconds, memory = map(float, done.stdout.split())
+        print(f"{side} ^ 3 float32 {choose:6}{seconds:9.1f}{seconds / side**3 * 1e9:14.0f}{memory:12.2f}")
+    from skimage import data
+    from skimage.restoration import denoise_wavelet
+
+    photo = np.tile(data.astronaut(), (8, 10, 1))[:4000, :5000].astype(np.float32)
+    y = photo + np.random.default_rng(0).normal(0, 25, photo.shape).astype(np.float32)
+    start = time.perf_counter()
+    found = st.Denoiser(sigma=25.0, channel_axis=-1, progress=True).run(y)
+    mine = time.perf_counter() - start
+    start = time.perf_counter()
+    for shift in range(8):
+        rolled = np.roll(y, shift, (0, 1))
+        denoise_wavelet(rolled, sigma=25.0, channel_axis=-1, wavelet="db4", convert2ycbcr=False)
+    peer = time.perf_counter() - start
+    print(
+        f"20 megapixels in colour: {mine:.0f} s; eight shifts of denoise_wavelet {peer:.0f} s; ratio {mine / peer:.2f}"
+    )
+    print(f"predicted {found.predicted_psnr(255):.2f} dB, true {psnr(found.estimate, photo):.2f} dB")
+
+
+def blind(arguments: argparse.Namespace) -> None:
+    """Print estimated over true noise levels, and what it costs not to know the spectrum of blurred noise."""
+    from scipy.ndimage import gaussian_filter
+    from skimage.restoration import estimate_sigma
+
+    print("\nestimated over true noise level, white noise")
+    print(f"{'':22}" + "".join(f"{f'sigma {s}':>10}" for s in SIGMAS) + "   scikit-image at 5")
+    for name in arguments.images:
+        clean = load(name)
+        found = [st.estimate_sigma(noisy(name, clean, s)) / s for s in SIGMAS]
+        print(
+            f"{name:22}" + "".join(f"{f:10.3f}" for f in found) + f"{estimate_sigma(noisy(name, clean, 5)) / 5:12.3f}"
+        )
+    print("\nnoise of level 20 blurred by a Gaussian of width 1: PSNR in dB")
+    print(f"{'':22}{'spectrum known':>15}{'estimated':>11}{'taken for white':>17}   scikit-image's level")
+    costs = []
+    for name in arguments.images:
+        clean = load(name)
+        impulse = np.zeros(clean.shape)
+        impulse[0, 0] = 1
+        blur = np.fft.fftn(gaussian_filter(impulse, 1.0, mode="wrap"))
+        white = np.random.default_rng(zlib.crc32(name.encode())).normal(size=clean.shape)
+        gain = 20 / np.sqrt(np.mean(np.abs(blur) ** 2))
+        y = clean + gain * np.fft.ifftn(np.fft.fftn(white) * blur).real
+        power = gain**2 * np.abs(blur) ** 2
+        known, guessed, naive = (psnr(st.denoise(y, noise=n), clean) for n in (power, "correlated", "white"))
+        costs.append(known - guessed)
+        print(f"{name:22}{known:15.2f}{guessed:11.2f}{naive:17.2f}{estimate_sigma(y):12.1f}")
+    print(f"not knowing the spectrum costs {np.mean(costs):.2f} dB in the mean, at most {np.max(costs):.2f}")
+
+
+def border(arguments: argparse.Namespace) -> None:
+    """Print the error in the frame of 8 pixels over that inside, on a ramp."""
+    ramp = np.add.outer(np.linspace(0, 200, 256), np.linspace(0, 100, 256))
+    inside = np.zeros(ramp.shape, bool)
+    inside[8:-8, 8:-8] = True
+    print("\nroot mean squared error in the 8-pixel frame over that inside, on a ramp, mean of 10 draws")
+    for choose in ("blend", "bands", "global"):
+        errors = []
+        for seed in range(10):
+            y = ramp + np.random.default_rng(seed).normal(0, 20, ramp.shape)
+            square = (st.denoise(y, sigma=20.0, choose=choose) - ramp) ** 2
+            errors.append([square[~inside].mean(), square[inside].mean()])
+        frame, rest = np.sqrt(np.mean(errors, axis=0))
+        print(f"{choose:8}{frame:7.2f}{rest:7.2f}{frame / rest:7.2f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", help="images, signals, speed, large, blind, border; or show CSV")
@@ -286,7 +401,7 @@ def main() -> None:
         PARTS[part](arguments)
 
 
-PARTS = {"images": images, "signals": signals}
+PARTS = {"images": images, "signals": signals, "speed": speed, "large": large, "blind": blind, "border": border}
 
 if __name__ == "__main__":
     main()

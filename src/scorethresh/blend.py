@@ -315,7 +315,7 @@ def _patches(y: Floats, size: int) -> Floats:
         return y
     side = _PATCH[len(shape)]
     sides = [min(side, n) for n in shape]
-    each = (size / len(y) / math.prod(sides)) ** (1 / sum(n > side for n in shape))
+    each = (size / len(y) / math.prod(sides)) ** (1 / max(sum(n > side for n in shape), 1))
     starts = [np.linspace(0, n - m, max(round(each), 1) if n > m else 1) for n, m in zip(shape, sides, strict=True)]
     corners = itertools.product(*starts)
     return np.concatenate(

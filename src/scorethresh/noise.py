@@ -179,8 +179,8 @@ def _windows(y: Array, discrete: bool) -> Array:
 def estimate_spectrum(y: Array) -> Array:
     """Return the power spectrum of stationary noise, on the grid of `numpy.fft.fftn`. NaN marks missing entries.
 
-    Windows without overlap are judged flat by their neighbours, whose noise is not theirs; in the flattest quarter
-    the median of the squared DCT coefficients gives the power at every frequency.
+    Windows without overlap are judged flat by those two steps away, whose noise is not theirs; in the flatter half the
+    median of the squared DCT coefficients gives the power at every frequency.
     """
     block = min({1: 64, 2: 16, 3: 8}[y.ndim], min(y.shape))
     counts = [n // block for n in y.shape]
@@ -190,13 +190,13 @@ def estimate_spectrum(y: Array) -> Array:
     energy = np.where(order > 0, coefficients**2, 0.0).reshape(*counts, -1).sum(axis=-1)
     energy = np.where(np.isnan(energy), np.inf, energy)
     around = np.zeros(energy.shape)
-    for axis, shift in itertools.product(range(y.ndim), (1, -1)):
-        around += np.roll(energy, shift, axis) if counts[axis] > 1 else energy
+    for axis, shift in itertools.product(range(y.ndim), (2, -2)):
+        around += np.roll(energy, shift, axis) if counts[axis] > 2 else energy
     whole = np.flatnonzero(np.isfinite(energy))
     if not whole.size:
         msg = f"y has no whole window of {block} entries a side. Pass the power spectrum of the noise, or sigma."
         raise ValueError(msg)
-    flat = whole[np.argsort(around.ravel()[whole])[: max(whole.size // 4, min(whole.size, 32))]]
+    flat = whole[np.argsort(around.ravel()[whole])[: max(whole.size // 2, min(whole.size, 32))]]
     power = np.median(coefficients[flat] ** 2, axis=0) / _MEDIAN**2
     near = tuple(zip(*np.argwhere(order == 1), strict=True))
     power[(0,) * y.ndim] = power[near].mean()  # the mean of a window is signal
