@@ -22,16 +22,16 @@ from .curve import RiskCurve
 from .magnitudes import default_thresholds
 from .methods import Method, Selector, as_method
 from .noise import Noise, White
-from .rules import Rule, as_rule
+from .rules import Hard, Rule, as_rule
 from .select import DEFAULT, risk_curve, select_threshold
 from .transforms import Decimated, Floats, Undecimated, Windows, cropped, details
 
 __all__ = ["Band"]
 
-# Coefficients of a band from which on SCORE picks as well as the default method, ten times faster; and from which on
-# every other one along each axis is enough, for neighbours tell much the same.
-_MANY = 1 << 15
-_PLENTY = 1 << 17
+# Coefficients of a band from which on SCORE picks as well as the default method, ten times faster; and how many are
+# enough to choose a threshold, at the two finest levels and at coarser ones, where neighbours tell much the same.
+_MANY = 1 << 14
+_PLENTY = 1 << 16
 
 # Windows: the threshold over the noise level, and the strength of the guided stage. Chosen on camera, coins and brick.
 _THRESHOLD = 2.7
@@ -126,7 +126,7 @@ class Wavelets:
         curves: dict[int, RiskCurve] = {}
 
         def look(k: int, c: Floats) -> Floats:
-            curves[k] = self._curve(k, _thinned(c, self.ndim), grid * self.sigmas[k])
+            curves[k] = self._curve(k, self._thinned(k, c), grid * self.sigmas[k])
             return c
 
         self.frame.apply(y, look, self.ndim)
@@ -162,7 +162,7 @@ class Wavelets:
         bands: dict[int, Band] = {}
 
         def shrink(k: int, c: Floats) -> Floats:
-            few = _thinned(c, self.ndim)
+            few = self._thinned(k, c)
             t, curve = choice(k, few)
             for i in range(len(c) if risk else 0):
                 known = curve if len(c) == 1 and curve is not None else self._curve(k, few[i : i + 1], np.array([t]))
@@ -177,6 +177,8 @@ class Wavelets:
         return [bands[k] for k in sorted(bands)], Piece(estimate, trace.reshape(-1, *(1,) * self.ndim))
 
     def _ruled(self, c: Floats, threshold: float) -> Floats:
+        if isinstance(self.rule, Hard) and c.shape[1] == 1:  # the rule without its checks
+            return np.where(np.abs(c) >= c.dtype.type(threshold), c, c.dtype.type(0))
         if c.shape[1] == 1:
             out: Floats = self.rule(c, threshold)
             return out
@@ -193,6 +195,14 @@ class Wavelets:
             method = DEFAULT
         return risk_curve(c, thresholds, sigma=self.sigmas[k], rule=self.rule, method=method)
 
+    def _thinned(self, k: int, c: Floats) -> Floats:
+        """Return every other coefficient, or fewer, where there are plenty: neighbours tell much the same."""
+        fine = k < 2 * (2**self.ndim - 1)
+        q = 1
+        while c.size >> (q.bit_length() * self.ndim) >= (_PLENTY if fine else _MANY):
+            q *= 2
+        return cropped(c, [slice(None, None, q)] * self.ndim)
+
     def _method(self, c: Floats) -> str | Method | Selector:
         return self.method or ("score" if c.size >= _MANY else DEFAULT)
 
@@ -200,14 +210,6 @@ class Wavelets:
 def _norms(c: Floats) -> Floats:
     norm: Floats = np.sqrt(np.square(c).sum(axis=1))
     return norm
-
-
-def _thinned(c: Floats, ndim: int) -> Floats:
-    """Return every other coefficient, or fewer, where there are plenty: neighbours tell much the same."""
-    q = 1
-    while c.size >> ((q.bit_length()) * ndim) >= _PLENTY:
-        q *= 2
-    return cropped(c, [slice(None, None, q)] * ndim)
 
 
 def block_curve(norms: Floats, thresholds: Array, sigma: float, parts: int) -> RiskCurve:
@@ -240,20 +242,20 @@ class Pieces:
 
     def choose(self, y: Floats) -> tuple[list[list[Band]], list[Piece]]:
         """Choose the thresholds for a batch; return them and all pieces, the guided ones last."""
-        bands, pieces = zip(*_together(lambda wave: wave.choose(y), self.waves), strict=True)
-        return list(bands), [*pieces, *self._guided(y, self._guide(y, pieces))]
+        *chosen, hard = _together(
+            lambda run: run(), [*(lambda w=w: w.choose(y) for w in self.waves), lambda: self._hard(y)]
+        )
+        bands, pieces = zip(*chosen, strict=True)
+        return list(bands), [*pieces, *self._guided(y, _mean([*pieces, *hard]))]
 
     def apply(self, y: Floats, bands: Sequence[Sequence[Band]]) -> list[Piece]:
         """Return all pieces of a batch, with thresholds that were chosen before."""
         pieces = [wave.apply(y, b) for wave, b in zip(self.waves, bands, strict=True)]
-        return [*pieces, *self._guided(y, self._guide(y, pieces))]
+        return [*pieces, *self._guided(y, _mean([*pieces, *self._hard(y)]))]
 
-    def _guide(self, y: Floats, pieces: Sequence[Piece]) -> Floats:
-        """Return the mean of all estimates by thresholds."""
-        hard = [_batched(lambda v, w=w, var=var: w.hard(v, var, _THRESHOLD), y) for w, var in self.first]
-        guide: Floats = functools.reduce(np.add, [p.estimate for p in [*pieces, *hard]])
-        guide /= len(pieces) + len(hard)
-        return guide
+    def _hard(self, y: Floats) -> list[Piece]:
+        """Return the estimates by thresholds in windows, which only serve to guide."""
+        return [_batched(lambda v, w=w, var=var: w.hard(v, var, _THRESHOLD), y) for w, var in self.first]
 
     def _guided(self, y: Floats, guide: Floats, sparser: int = 1) -> list[Piece]:
         """Return the pieces of the second stage, linear in y for a given guide."""
@@ -276,7 +278,7 @@ class Pieces:
         def moved(step: float) -> tuple[Floats, list[Piece]]:
             z = part + part.dtype.type(step) * noise
             pieces = [wave.apply(z, b, risk=False) for wave, b in zip(self.waves, bands, strict=True)]
-            guide = self._guide(z, pieces)
+            guide = _mean([*pieces, *self._hard(z)])
             return guide, self._guided(z, guide, _SPARSER)
 
         (one, ahead), (two, behind) = _together(moved, (_STEP, -_STEP))
@@ -285,6 +287,11 @@ class Pieces:
             change = _dot(noise, a.estimate - b.estimate) / (2 * _STEP)
             ratios.append(min(max(change / max(_dot(noise, c.estimate), 1e-300), 0.5), 3.0))
         return ratios
+
+
+def _mean(pieces: Sequence[Piece]) -> Floats:
+    out: Floats = functools.reduce(np.add, [piece.estimate for piece in pieces]) / np.float32(len(pieces))
+    return out
 
 
 def _together(run: Callable[[T], U], items: Sequence[T]) -> list[U]:

@@ -165,7 +165,7 @@ class Denoiser:
                 bands += [dataclasses.replace(b, name=prefix + b.name) for some in plan.bands for b in some]
                 weights |= {prefix + name: w for name, w in plan.weights.items()}
                 sums += _treat(channel, k, plan, first, tiles, data, progress.step)
-        mse, stderr = data.error(*sums)
+        mse, stderr = data.error(sums[0], sums[1], self.choose == "blend")
         return Denoised(data.restored(), data.sigma, mse, stderr, tuple(bands), weights)
 
 
@@ -329,7 +329,7 @@ def denoise(
     rule : str or Rule
         What is done to the coefficients of wavelets, for bands and global.
     method : str or Method, optional
-        How their thresholds are chosen. By default SCORE for bands of 32768 coefficients or more, else the mixture.
+        How their thresholds are chosen. By default SCORE for bands of 16384 coefficients or more, else the mixture.
     noise : {"white", "poisson", "correlated"} or array_like
         ``"poisson"``: y holds counts. ``"correlated"``: stationary noise, its spectrum estimated from flat regions. An
         array is the power spectrum, ``E |fftn(w)|^2 / w.size`` on the grid of `numpy.fft.fftn`.

@@ -34,7 +34,7 @@ TO_WEIGHTS = np.cos(np.arange(ORDER)[:, None] * np.arccos(NODES)[None, :]) * (2 
 TO_WEIGHTS[0] /= 2
 
 # Below this many entries a second thread costs more than it saves.
-_PER_THREAD = 1 << 16
+_PER_THREAD = 1 << 18
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -61,7 +61,7 @@ def trials(
         return total
 
     chosen = run(1.0)
-    level, stderr = data.error(*chosen)
+    level, stderr = data.error(chosen[0], chosen[1], blended=False)
     for factor in factors:
         mse = level + (run(factor)[0] - chosen[0]) / (valid * noisy.size)
         scaled = tuple(band for plan in plans for band in plan.scaled())
