@@ -123,10 +123,11 @@ class Wavelets:
     def choose_one(self, y: Floats) -> tuple[list[Band], Piece]:
         """Choose one threshold for all bands of a batch, over their noise levels, and apply it."""
         grid = default_thresholds(y.size, 1.0)
+        inside = self.frame.inside(y.shape[2:])
         curves: dict[int, RiskCurve] = {}
 
         def look(k: int, c: Floats) -> Floats:
-            curves[k] = self._curve(k, self._thinned(k, c), grid * self.sigmas[k])
+            curves[k] = self._curve(k, self._thinned(k, cropped(c, inside)), grid * self.sigmas[k])
             return c
 
         self.frame.apply(y, look, self.ndim)
@@ -142,12 +143,14 @@ class Wavelets:
     def guided(self, y: Floats, guide: Floats) -> Piece:
         """Multiply coefficients by ``g^2 / (g^2 + strength variance)``, g those of the guide."""
         factors: dict[int, Floats] = {}
+        inside = self.frame.inside(y.shape[2:])
         trace = np.full(len(y), self.mean_weight * y.shape[1])
 
         def look(k: int, g: Floats) -> Floats:
             square = np.square(g).mean(axis=1, keepdims=True)
             factors[k] = square / (square + square.dtype.type(_STRENGTH * self.sigmas[k] ** 2))
-            trace[:] += self.weights[k] * y.shape[1] * factors[k].reshape(len(y), -1).mean(axis=1, dtype=np.float64)
+            mean = cropped(factors[k], inside).reshape(len(y), -1).mean(axis=1, dtype=np.float64)
+            trace[:] += self.weights[k] * y.shape[1] * mean
             return g
 
         self.frame.apply(guide, look, self.ndim)
@@ -160,17 +163,19 @@ class Wavelets:
         """Treat every band at the threshold that `choice` gives for its (thinned) coefficients."""
         trace = np.full(len(y), self.mean_weight * y.shape[1])
         bands: dict[int, Band] = {}
+        inside = self.frame.inside(y.shape[2:])
 
         def shrink(k: int, c: Floats) -> Floats:
-            few = self._thinned(k, c)
+            few = self._thinned(k, cropped(c, inside))
             t, curve = choice(k, few)
             for i in range(len(c) if risk else 0):
                 known = curve if len(c) == 1 and curve is not None else self._curve(k, few[i : i + 1], np.array([t]))
                 dof = known.dof[np.searchsorted(known.thresholds, t)]
                 trace[i] += self.weights[k] * dof / known.size
             out = self._ruled(c, t)
+            kept = cropped(out, inside)
             if curve is not None:
-                bands[k] = Band(self.names[k], self.sigmas[k], t, np.count_nonzero(out) / out.size, curve)
+                bands[k] = Band(self.names[k], self.sigmas[k], t, np.count_nonzero(kept) / kept.size, curve)
             return out
 
         estimate = self.frame.apply(y, shrink, self.ndim)

@@ -259,8 +259,13 @@ class _Plan:
         return Piece(estimate, trace)
 
     def _levels(self, shape: tuple[int, ...]) -> int:
-        fit = max(int(math.log2(max(shape))) - 2, 1)
-        return int(self.options.levels or min(fit, _LEVELS[self.ndim]))
+        if self.options.levels:
+            return int(self.options.levels)
+        fit = int(math.log2(max(shape))) - 2
+        if not self.options.undecimated:  # beyond, borders would reach everywhere
+            taps = wavelet(self.options.wavelet or _WAVELET[self.ndim]).dec_len
+            fit = min(fit, int(math.log2(max(min(shape) / max(taps - 1, 1), 1))))
+        return max(min(fit, _LEVELS[self.ndim]), 1)
 
     def margin(self) -> int:
         """Return how far a tile has to look beyond its border."""
@@ -325,7 +330,7 @@ def denoise(
     levels : int, optional
         Levels of the wavelets. By default at most 5 for images, 3 for volumes, 12 for signals.
     undecimated : bool
-        Whether wavelets are taken at every position, which is better, or sampled, which is faster.
+        Whether wavelets are taken at every position, which is better, or sampled, as most packages do.
     rule : str or Rule
         What is done to the coefficients of wavelets, for bands and global.
     method : str or Method, optional

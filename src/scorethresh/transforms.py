@@ -98,11 +98,17 @@ class Undecimated:
         Bands are made, treated and added up one after the other, so that few exist at once.
         """
         shape = y.shape[-ndim:]
-        reach = (wavelet(self.wavelet).dec_len - 1) * (2**self.levels - 1)
+        wide = reflected(y, self._pads(shape))
+        return cropped(self._split(wide, shrink, ndim, 0, 0, 0), self.inside(shape))
+
+    def inside(self, shape: tuple[int, ...]) -> list[slice]:
+        """Return where in a band the coefficients of the data themselves are, those of mirrored data being around."""
+        return [slice(before, before + n) for (before, _), n in zip(self._pads(shape), shape, strict=True)]
+
+    def _pads(self, shape: tuple[int, ...]) -> list[tuple[int, int]]:
         # Beyond the reach of the filters nothing matters; data shorter than that are continued to a whole period.
-        pads = [(reach, reach) if 2 * reach < n else (0, n) for n in shape]
-        crop = (slice(before, before + n) for (before, _), n in zip(pads, shape, strict=True))
-        return cropped(self._split(reflected(y, pads), shrink, ndim, 0, 0, 0), crop)
+        reach = (wavelet(self.wavelet).dec_len - 1) * (2**self.levels - 1)
+        return [(reach, reach) if 2 * reach < n else (0, n) for n in shape]
 
     def _split(self, a: Floats, shrink: Shrink, ndim: int, level: int, axis: int, key: int) -> Floats:
         """Filter along one axis, go on with the next or the next level, and put the two parts together again."""
@@ -149,6 +155,10 @@ class Decimated:
     def share(self, level: int, ndim: int) -> float:
         """Return the share of a coefficient in the trace."""
         return 1.0
+
+    def inside(self, shape: tuple[int, ...]) -> list[slice]:
+        """Return where in a band the coefficients of the data are: everywhere."""
+        return [slice(None)] * len(shape)
 
     def apply(self, y: Floats, shrink: Shrink, ndim: int) -> Floats:
         """Return the synthesis of ``shrink(k, coefficients)`` over the bands k of `details`, for the last axes."""
