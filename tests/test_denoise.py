@@ -151,7 +151,7 @@ def test_tiles_agree_with_the_whole(rng, monkeypatch):
     clean = np.tile(CAMERA, (2, 2))
     y = clean + rng.normal(scale=20, size=clean.shape)
     whole = st.Denoiser(sigma=20.0).run(y)
-    monkeypatch.setattr(module, "_TILE", 1 << 15)
+    monkeypatch.setitem(module._TILE, 2, 1 << 15)
     monkeypatch.setitem(module._CROP, 2, 128)
     tiled = st.Denoiser(sigma=20.0).run(y)
     assert mse(tiled.estimate, whole.estimate) < 0.05 * mse(whole.estimate, clean)

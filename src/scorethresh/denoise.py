@@ -30,7 +30,7 @@ _CHOOSE = {"blend": "blend", "bands": "bands", "global": "global"}
 _NOISE = {"white": "white", "poisson": "poisson", "correlated": "correlated"}
 
 # Entries of a tile; where there are several, side and number of the crops that thresholds and weights are chosen on.
-_TILE = 1 << 20
+_TILE = {1: 1 << 20, 2: 1 << 20, 3: 1 << 19}
 _CROP = {1: 1 << 18, 2: 512, 3: 64}
 _CROPS = 4
 
@@ -199,7 +199,8 @@ def _treat(
 
     if first is not None:
         return treat(tiles[0])
-    with ThreadPoolExecutor(min(len(tiles), os.cpu_count() or 1, 4)) as pool:
+    workers = min(len(tiles), os.cpu_count() or 1, 4 if channel.ndim < 4 else 2)  # volumes: for memory's sake
+    with ThreadPoolExecutor(workers) as pool:
         out: Array = np.sum(list(pool.map(treat, tiles)), axis=0)
         return out
 
@@ -270,13 +271,13 @@ class _Plan:
     def margin(self) -> int:
         """Return how far a tile has to look beyond its border."""
         reach = max((wavelet(w.frame.wavelet).dec_len - 1) * (2**self.levels - 1) for w in self.waves)
-        return int(min(reach + _REACH[self.ndim], round(_TILE ** (1 / self.ndim)) // 8))
+        return int(min(reach + _REACH[self.ndim], round(_TILE[self.ndim] ** (1 / self.ndim)) // 8))
 
 
 def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
-    """Yield tiles of at most _TILE entries: the longest axis is halved until they are."""
+    """Yield tiles of no more entries than fit: the longest axis is halved until they are."""
     counts = [1] * len(shape)
-    while math.prod(-(-n // c) for n, c in zip(shape, counts, strict=True)) > _TILE:
+    while math.prod(-(-n // c) for n, c in zip(shape, counts, strict=True)) > _TILE[len(shape)]:
         k = max(range(len(shape)), key=lambda i: shape[i] / counts[i])
         counts[k] *= 2
     edges = [[n * i // c for i in range(c + 1)] for n, c in zip(shape, counts, strict=True)]
@@ -286,7 +287,7 @@ def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
 def _crops(y: Floats) -> Iterator[Floats]:
     """Yield y itself if it is one tile, else crops spread over it."""
     shape = y.shape[1:]
-    if math.prod(shape) <= _TILE:
+    if math.prod(shape) <= _TILE[len(shape)]:
         yield y
         return
     side = _CROP[len(shape)]

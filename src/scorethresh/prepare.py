@@ -222,7 +222,8 @@ def prepare(
 
 def _divided(y: NDArray[Any], scale: Array) -> Floats:
     dtype = _precise(y.dtype)
-    out: Floats = y.astype(dtype) / scale.astype(dtype)
+    out: Floats = y.astype(dtype)
+    out /= scale.astype(dtype)
     return out
 
 

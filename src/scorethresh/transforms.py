@@ -98,8 +98,8 @@ class Undecimated:
         Bands are made, treated and added up one after the other, so that few exist at once.
         """
         shape = y.shape[-ndim:]
-        wide = reflected(y, self._pads(shape))
-        return cropped(self._split(wide, shrink, ndim, 0, 0, 0), self.inside(shape))
+        whole = self._split([reflected(y, self._pads(shape))], shrink, ndim, 0, 0, 0)
+        return cropped(whole, self.inside(shape))
 
     def inside(self, shape: tuple[int, ...]) -> list[slice]:
         """Return where in a band the coefficients of the data themselves are, those of mirrored data being around."""
@@ -110,29 +110,37 @@ class Undecimated:
         reach = (wavelet(self.wavelet).dec_len - 1) * (2**self.levels - 1)
         return [(reach, reach) if 2 * reach < n else (0, n) for n in shape]
 
-    def _split(self, a: Floats, shrink: Shrink, ndim: int, level: int, axis: int, key: int) -> Floats:
-        """Filter along one axis, go on with the next or the next level, and put the two parts together again."""
+    def _split(self, box: list[Floats], shrink: Shrink, ndim: int, level: int, axis: int, key: int) -> Floats:
+        """Filter along one axis, go on with the next or the next level, and put the two parts together again.
+
+        The array comes in a box that is emptied, so that it is freed as soon as both parts are made of it.
+        """
+        a = box.pop()
         if axis == ndim:
             if key:
                 return shrink(level * (2**ndim - 1) + key - 1, a)
             level, axis = level + 1, 0
         if level == self.levels:
             return a
-        w = wavelet(self.wavelet)
-        out = np.empty_like(a)
-        for k, (there, back) in enumerate([(w.dec_lo, w.rec_lo), (w.dec_hi, w.rec_hi)]):
-            part = _dilated(a, there, axis - ndim, 2**level)
-            part = self._split(part, shrink, ndim, level, axis + 1, 2 * key + k)
-            _dilated(part, back, axis - ndim, 2**level, shift=(len(back) - 1) * 2**level, out=out, add=k > 0)
+        w, step = wavelet(self.wavelet), 2**level
+        parts = [_dilated(a, taps, axis - ndim, step) for taps in (w.dec_hi, w.dec_lo)]
+        del a
+        out = None
+        for k, taps in enumerate((w.rec_lo, w.rec_hi)):
+            part = self._split([parts.pop()], shrink, ndim, level, axis + 1, 2 * key + k)
+            out = _dilated(part, taps, axis - ndim, step, shift=(len(taps) - 1) * step, out=out)
+            del part
+        assert out is not None
         return out
 
 
 def _dilated(
-    a: Floats, taps: Sequence[float], axis: int, step: int, shift: int = 0, out: Floats | None = None, add: bool = False
+    a: Floats, taps: Sequence[float], axis: int, step: int, shift: int = 0, out: Floats | None = None
 ) -> Floats:
-    """Return the circular convolution along an axis with taps `step` apart, over the square root of 2."""
+    """Return the circular convolution along an axis with taps `step` apart, over root 2; added to `out` if given."""
     from . import _native
 
+    add = out is not None
     out = np.empty_like(a) if out is None else out
     scaled = (np.asarray(taps) / math.sqrt(2)).astype(a.dtype)
     inner = math.prod(a.shape[axis:][1:])
