@@ -24,6 +24,7 @@ check: $(VENV)/.check
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/bench_curve.py
+	$(BIN)/python benchmarks/bench_denoise.py speed border
 
 # The figures of the paper and of docs/theory.md, into out/score2013.
 papers: $(VENV)/.papers
