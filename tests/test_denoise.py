@@ -116,6 +116,19 @@ def test_data_come_back_as_they_came(rng, dtype, choose):
     np.testing.assert_allclose(st.denoise(y[::-1][::-1], sigma=8.0, choose=choose), out)
 
 
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+@pytest.mark.parametrize("part", [1, 1 + 1j])
+def test_rules_may_return_another_dtype_and_layout(rng, layout, part):
+    class Doubles(st.rules.Soft):
+        def __call__(self, y, threshold):
+            return layout(np.asarray(super().__call__(y, threshold), np.float64))
+
+    y = ((box(40, 2) + rng.normal(scale=10, size=(40, 40))) * part).astype(np.result_type(np.float32, part))
+    expected = st.denoise(y, sigma=10.0, choose="bands", rule="soft")
+    out = st.denoise(y, sigma=10.0, choose="bands", rule=Doubles())
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-2)
+
+
 def test_integers_stay_in_their_range(rng):
     y = np.clip(np.full((40, 40), 250.0) + rng.normal(scale=9, size=(40, 40)), 0, 255).astype(np.uint8)
     out = st.denoise(y, sigma=9.0)

@@ -185,11 +185,12 @@ class Wavelets:
         if isinstance(self.rule, Hard) and c.shape[1] == 1:  # the rule without its checks
             return np.where(np.abs(c) >= c.dtype.type(threshold), c, c.dtype.type(0))
         if c.shape[1] == 1:
-            out: Floats = self.rule(c, threshold)
+            # The loops read raw memory: a rule of the user's may return another dtype or layout.
+            out: Floats = np.ascontiguousarray(self.rule(c, threshold), c.dtype)
             return out
         norm = _norms(c)
         factor = np.divide(self.rule(norm, threshold), norm, out=np.zeros_like(norm), where=norm > 0)
-        scaled: Floats = c * factor[:, None]
+        scaled: Floats = np.ascontiguousarray(c * factor[:, None], c.dtype)
         return scaled
 
     def _curve(self, k: int, c: Floats, thresholds: Array) -> RiskCurve:
