@@ -129,6 +129,27 @@ def test_rules_may_return_another_dtype_and_layout(rng, layout, part):
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_the_largest_integers_do_not_wrap_around(rng, dtype):
+    top = np.iinfo(dtype).max
+    y = top - rng.integers(0, 10**6, (20, 20)).astype(dtype)
+    assert st.denoise(y, sigma=3e5, choose="bands").min() > top - 10**6
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">i2", ">c8", ">c16", "<c8"])
+def test_the_order_of_bytes_is_kept(rng, dtype):
+    y = (100 * rng.normal(size=(20, 20))).astype(dtype)
+    assert st.denoise(y, sigma=100.0, choose="bands").dtype == np.dtype(dtype)
+
+
+@pytest.mark.parametrize("missing", [complex(2, np.nan), complex(2, np.inf), complex(-np.inf, 3)])
+def test_missing_complex_entries_come_back_as_they_were(rng, missing):
+    y = rng.normal(size=(2, 20, 20)).T @ [1, 1j]
+    y[3, 4] = missing
+    out = st.denoise(y, sigma=1.0, mask=~np.isfinite(y))
+    np.testing.assert_array_equal([out[3, 4].real, out[3, 4].imag], [missing.real, missing.imag])
+
+
 def test_integers_stay_in_their_range(rng):
     y = np.clip(np.full((40, 40), 250.0) + rng.normal(scale=9, size=(40, 40)), 0, 255).astype(np.uint8)
     out = st.denoise(y, sigma=9.0)

@@ -116,11 +116,17 @@ def as_given(
     """Return `out` in the layout and dtype of the data that `y` was made of, its missing entries as they were."""
     if y.dtype.kind in "iu":
         info = np.iinfo(y.dtype)
-        out = np.clip(np.rint(out), info.min, info.max)
+        # The largest of 64 bits is no double: the next one up would wrap around.
+        top = float(info.max) if info.bits < 64 else np.nextafter(float(info.max), 0.0)
+        out = np.clip(np.rint(out), info.min, top)
     out = out.astype(y.dtype, copy=False)
     if invalid is not None:
         out[:, :, invalid] = y[:, :, invalid]
-    joined = out[:, 0] + 1j * out[:, 1] if out.shape[1] == 2 else out[:, 0]
+    if out.shape[1] == 2:  # not by 1j, which times infinity is NaN
+        joined = np.empty_like(out[:, 0], dtype=np.result_type(out.dtype, 1j).newbyteorder(y.dtype.byteorder))
+        joined.real, joined.imag = out[:, 0], out[:, 1]
+    else:
+        joined = out[:, 0]
     return joined[0] if channel_axis is None else np.moveaxis(joined, 0, channel_axis)
 
 
@@ -161,7 +167,7 @@ def split(y: Any, channel_axis: int | None, mask: Any) -> tuple[NDArray[Any], ND
     if mask is not None and mask.shape != a.shape[1:]:
         msg = f"mask must have the shape of one channel, {a.shape[1:]}, got {mask.shape}."
         raise ValueError(msg)
-    parts = np.stack([a.real, a.imag], axis=1) if a.dtype.kind == "c" else a[:, None]
+    parts = np.stack([a.real, a.imag], axis=1).astype(a.real.dtype, copy=False) if a.dtype.kind == "c" else a[:, None]
     if parts.dtype.kind == "f":
         bad = np.isnan(parts).any(axis=(0, 1))
         if bad.any():
