@@ -270,6 +270,16 @@ def test_counts(rng):
     assert exact.predicted_mse == pytest.approx(mse(exact.estimate, clean), rel=0.25)
 
 
+@pytest.mark.parametrize("missing", [np.nan, -1.0, np.inf])
+def test_missing_counts_do_not_count(rng, missing):
+    counts = rng.poisson(CAMERA[:64, :64] / 8).astype(float)
+    counts[5:9, 7] = missing
+    found = st.Denoiser(noise="poisson", mask=~((counts >= 0) & (counts < np.inf))).run(counts)
+    np.testing.assert_array_equal(found.estimate[5:9, 7], missing)
+    counts[5:9, 7] = 9
+    assert found.predicted_mse == pytest.approx(st.Denoiser(noise="poisson").run(counts).predicted_mse, rel=0.1)
+
+
 def test_correlated_noise(rng):
     impulse = np.zeros(CAMERA.shape)
     impulse[0, 0] = 1
@@ -321,6 +331,16 @@ def test_what_is_known_reads_well(rng):
         assert band.threshold in band.curve.thresholds
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])
+def test_the_range_of_integers_does_not_overflow(dtype):
+    info = np.iinfo(dtype)
+    y = np.full((20, 20), info.min + 9, dtype)
+    y[:, 10:] = info.max - 9
+    found = st.Denoiser(sigma=3.0, choose="bands").run(y)
+    span = float(found.estimate.max()) - float(found.estimate.min())
+    assert found.predicted_psnr() == pytest.approx(found.predicted_psnr(span))
+
+
 def test_progress_goes_to_standard_error(rng, capsys):
     st.denoise(rng.normal(size=(20, 20)), sigma=1.0, progress=True)
     printed = capsys.readouterr()
@@ -342,6 +362,8 @@ def test_progress_goes_to_standard_error(rng, capsys):
         (np.ones((9, 9)), {"sigma": 1.0, "mask": np.ones((9, 9))}, "mask must hold booleans"),
         (np.ones((9, 9)), {"sigma": 1.0, "mask": np.ones(9, bool)}, "mask must have the shape"),
         (np.ones((9, 9)), {"sigma": 1.0, "channel_axis": 5}, "channel_axis must be an axis of y"),
+        (np.ones((9, 9)), {"sigma": 1.0, "channel_axis": 1.0}, "channel_axis must be an axis of y"),
+        (np.ones((9, 9)), {"sigma": 1.0, "noise": np.ones((9, 9))}, "sigma goes with white noise"),
         (np.ones((9, 9)), {"choose": "best"}, "unknown choose 'best'"),
         (np.ones((9, 9)), {"noise": "pink"}, "unknown noise 'pink'"),
         (np.ones((9, 9)), {"noise": np.ones(3)}, "power spectrum, must have the shape"),

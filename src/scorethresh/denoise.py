@@ -80,7 +80,7 @@ class Denoised:
         if data_range is None:
             estimate = np.abs(self.estimate) if np.iscomplexobj(self.estimate) else self.estimate
             limits = {"uint8": 255.0, "uint16": 65535.0}
-            data_range = limits.get(estimate.dtype.name) or float(np.nanmax(estimate) - np.nanmin(estimate))
+            data_range = limits.get(estimate.dtype.name) or float(np.nanmax(estimate)) - float(np.nanmin(estimate))
         if self.predicted_mse <= 0:
             return math.inf
         return 10 * math.log10(_validate.positive(data_range, "data_range") ** 2 / self.predicted_mse)
@@ -133,9 +133,10 @@ class Denoiser:
         _validate.choice("choose", self.choose, _CHOOSE)
         if isinstance(self.noise, str):
             _validate.choice("noise", self.noise, _NOISE)
-            if self.noise != "white" and self.sigma is not None:
-                msg = f"sigma goes with white noise, got {self.sigma!r} with noise={self.noise!r}. Leave it out."
-                raise ValueError(msg)
+        if self.sigma is not None and not (isinstance(self.noise, str) and self.noise == "white"):
+            what = repr(self.noise) if isinstance(self.noise, str) else "a power spectrum"
+            msg = f"sigma goes with white noise, got {self.sigma!r} with noise={what}. Leave it out."
+            raise ValueError(msg)
         if self.method is not None:
             as_method(self.method)
         if self.wavelet is not None:

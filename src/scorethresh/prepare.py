@@ -82,7 +82,8 @@ class Prepared:
         ratio, spread = _FILTER[blended]
         unbiased, filtered = float(risk) / count, ratio * max(float(trace) / count, 1e-300)
         if self.poisson:
-            fourth = float(np.square(self.y + 0.375, dtype=np.float64).mean())
+            known = self.y if self.invalid is None else self.y[:, :, ~self.invalid]
+            fourth = float(np.square(known + 0.375, dtype=np.float64).mean())
         else:
             fourth = float(np.mean(self.scale**4))
         if isinstance(self.noise, Spectrum):
@@ -150,8 +151,8 @@ def split(y: Any, channel_axis: int | None, mask: Any) -> tuple[NDArray[Any], ND
         msg = f"y is empty, with shape {a.shape}. Pass at least one entry."
         raise ValueError(msg)
     if channel_axis is not None:
-        if not -a.ndim <= channel_axis < a.ndim:
-            msg = f"channel_axis must be an axis of y, which has {a.ndim}, got {channel_axis}."
+        if not isinstance(channel_axis, int | np.integer) or not -a.ndim <= channel_axis < a.ndim:
+            msg = f"channel_axis must be an axis of y, which has {a.ndim}, got {channel_axis!r}."
             raise ValueError(msg)
         if mask is not None and mask.shape == a.shape:
             mask = mask.any(axis=channel_axis)
@@ -193,8 +194,9 @@ def prepare(
     scale = np.ones((1,) * y.ndim)
     model: Noise = White(1.0)
     if counts:
-        if y.shape[1] > 1 or y.min() < 0:
-            msg = f"Poisson noise needs counts of at least 0, got {'complex data' if y.shape[1] > 1 else y.min()}."
+        known = y if invalid is None else np.where(invalid, y.dtype.type(0), y)
+        if y.shape[1] > 1 or known.min() < 0:
+            msg = f"Poisson noise needs counts of at least 0, got {'complex data' if y.shape[1] > 1 else known.min()}."
             raise ValueError(msg)
     elif isinstance(noise, str) and noise == "white":
         found = _levels(y, invalid) if sigma is None else given_levels(sigma, y, channel_axis)
@@ -212,7 +214,7 @@ def prepare(
             return None
         model = Spectrum((power / level**2).mean(axis=0))
         scale = level.reshape(-1, 1, *(1,) * ndim)
-    values = poisson.root(y.astype(np.float64)) if counts else _divided(y, scale)
+    values = poisson.root(known.astype(np.float64)) if counts else _divided(y, scale)
     if invalid is not None:
         values = _filled(values, invalid)
     offset = values.mean(axis=tuple(range(1, values.ndim)), keepdims=True, dtype=np.float64)
