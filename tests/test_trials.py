@@ -84,3 +84,13 @@ def test_without_noise_there_is_nothing_to_try():
     y = np.ones((32, 32))
     denoiser = st.Denoiser()
     assert list(trials(y, denoiser, denoiser.run(y), [1.0], whole(y.shape))) == []
+
+
+def test_estimates_stay_when_the_next_one_is_made(rng):
+    y = rng.normal(scale=3, size=(32, 32)).astype(np.float32)
+    denoiser = st.Denoiser(sigma=1.0, choose="bands", levels=1)
+    many = trials(y, denoiser, denoiser.run(y), [0.1, 1.0], (slice(0, 32),) * 2)
+    first = next(many).estimate
+    copy = first.copy()
+    assert not np.array_equal(next(many).estimate, copy)
+    np.testing.assert_array_equal(first, copy)

@@ -53,7 +53,7 @@ def trials(
     valid = 1.0 if data.invalid is None else 1 - data.invalid.mean()
 
     def run(factor: float) -> Array:
-        data.values[...] = noisy
+        data.values = noisy.copy()  # estimates that were given out may be views of the last ones
         for plan in plans:
             plan.factor = factor
         sums = [_treat(data.values[k], k, plan, None, [whole], data, lambda: None) for k, plan in enumerate(plans)]
