@@ -295,6 +295,31 @@ def test_correlated_noise(rng):
     assert mse(st.denoise(noisy), CAMERA) > 2 * mse(guessed, CAMERA)
 
 
+def test_noise_may_be_missing_at_some_frequencies(rng):
+    power = np.zeros((32, 32))
+    power[0] = 1
+    stripes = np.repeat(rng.normal(size=(1, 32)), 32, axis=0)
+    clean = np.zeros((32, 32))
+    clean[10:20] = 5
+    for choose in CHOICES:
+        assert mse(st.denoise(clean + 5 * stripes, noise=25 * 32 * power, choose=choose), clean) < 0.5 * 25
+
+
+@pytest.mark.parametrize("shape", [(1, 400), (2, 300), (3, 40, 40), (1, 1, 400)])
+def test_correlated_noise_along_short_axes(rng, shape):
+    found = st.Denoiser(noise="correlated").run(50 + rng.normal(size=shape))
+    assert found.sigma == pytest.approx(1, rel=0.3)
+
+
+def test_constant_channels_have_no_spectrum(rng):
+    y = rng.normal(size=(3, 48, 48))
+    y[2] = 255
+    found = st.Denoiser(noise="correlated", channel_axis=0).run(y)
+    assert found.sigma.min() > 0.7
+    np.testing.assert_allclose(found.estimate[2], 255, atol=0.5)
+    assert st.Denoiser(noise="correlated").run(y[2]).predicted_mse == 0
+
+
 def test_parts_of_complex_data_share_decisions(rng):
     """An edge that only the imaginary part shows is kept in the real part too, with its noise."""
     clean = box(64, 2, 200.0)

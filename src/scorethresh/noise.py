@@ -39,6 +39,9 @@ _FLAT = 0.2
 # coins and brick with noise blurred to three widths.
 _CAUTION = 1.15
 
+# The least noise variance of a band, over that of white noise of the same level.
+_LEAST = 1e-8
+
 # A value that so large a part of the entries shares at the end of the range is taken for a limit of the device.
 _CLIPPED = 1e-3
 
@@ -75,6 +78,8 @@ class Spectrum:
                 wrapped[:, : rows.shape[1] - k] += rows[:, k : k + n]
             gain = np.abs(np.fft.fft(wrapped, axis=1)) ** 2 / n
             out = np.tensordot(out, gain, axes=([0], [1]))
+        # Where there is no noise at all, a little is taken to be, about as much as single precision adds.
+        out = np.maximum(out, _LEAST * White(math.sqrt(self.power.mean())).variances(filters))
         return out
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -186,11 +191,17 @@ def estimate_spectrum(y: Array) -> Array:
     Windows without overlap are judged flat by those two steps away, whose noise is not theirs; in the flatter half the
     median of the squared DCT coefficients gives the power at every frequency.
     """
-    block = min({1: 64, 2: 16, 3: 8}[y.ndim], min(y.shape))
-    counts = [n // block for n in y.shape]
-    view = y[tuple(slice(c * block) for c in counts)].reshape([n for c in counts for n in (c, block)])
+    if max(y.shape) < _HIGH_PASS.size:
+        msg = f"y is too small to tell noise from signal, with shape {y.shape}. Pass the power spectrum of the noise."
+        raise ValueError(msg)
+    if np.nanmin(y) == np.nanmax(y):
+        return np.zeros(y.shape)
+    block = [min({1: 64, 2: 16, 3: 8}[y.ndim], n) for n in y.shape]
+    counts = [n // b for n, b in zip(y.shape, block, strict=True)]
+    view = y[tuple(slice(c * b) for c, b in zip(counts, block, strict=True))]
+    view = view.reshape([n for pair in zip(counts, block, strict=True) for n in pair])
     view = np.moveaxis(view, range(0, 2 * y.ndim, 2), range(y.ndim))
-    coefficients, order = _transformed(view.reshape(-1, *(block,) * y.ndim))
+    coefficients, order = _transformed(view.reshape(-1, *block))
     energy = np.where(order > 0, coefficients**2, 0.0).reshape(*counts, -1).sum(axis=-1)
     energy = np.where(np.isnan(energy), np.inf, energy)
     around = np.zeros(energy.shape)
@@ -198,15 +209,16 @@ def estimate_spectrum(y: Array) -> Array:
         around += np.roll(energy, shift, axis) if counts[axis] > 2 else energy
     whole = np.flatnonzero(np.isfinite(energy))
     if not whole.size:
-        msg = f"y has no whole window of {block} entries a side. Pass the power spectrum of the noise, or sigma."
+        sides = " x ".join(map(str, block))
+        msg = f"y has no whole window of {sides} entries. Pass the power spectrum of the noise, or sigma."
         raise ValueError(msg)
     flat = whole[np.argsort(around.ravel()[whole])[: max(whole.size // 2, min(whole.size, 32))]]
     power = _CAUTION * np.median(coefficients[flat] ** 2, axis=0) / _MEDIAN**2
     near = tuple(zip(*np.argwhere(order == 1), strict=True))
     power[(0,) * y.ndim] = power[near].mean()  # the mean of a window is signal
     for axis, n in enumerate(y.shape):
-        k = np.minimum(2 * block * np.abs(np.fft.fftfreq(n)), block - 1)
-        low = np.minimum(k.astype(int), block - 2)
+        k = np.minimum(2 * block[axis] * np.abs(np.fft.fftfreq(n)), block[axis] - 1)
+        low = np.minimum(k.astype(int), block[axis] - 2)
         power = np.take(power, low, axis) * _along(1 - k + low, axis, y.ndim) + np.take(power, low + 1, axis) * _along(
             k - low, axis, y.ndim
         )
@@ -222,7 +234,7 @@ def _transformed(windows: Array) -> tuple[Array, NDArray[np.int64]]:
     """Return the DCT of every window, and the sum of frequencies of every coefficient."""
     out = windows
     for _ in range(windows.ndim - 1):
-        out = np.moveaxis(out, 1, -1) @ dct_matrix(windows.shape[1]).T
+        out = np.moveaxis(out, 1, -1) @ dct_matrix(out.shape[1]).T
     return out, np.indices(windows.shape[1:]).sum(axis=0)
 
 

@@ -210,10 +210,11 @@ def prepare(
         else:
             power = given_power(noise, shape)[None]
         level = np.sqrt(power.mean(axis=tuple(range(1, ndim + 1)), keepdims=True))
-        if not level.all():
+        noisy = level.ravel() > 0
+        if not noisy.any():
             return None
-        model = Spectrum((power / level**2).mean(axis=0))
-        scale = level.reshape(-1, 1, *(1,) * ndim)
+        model = Spectrum((power[noisy] / level[noisy] ** 2).mean(axis=0))
+        scale = np.where(level > 0, level, level.max()).reshape(-1, 1, *(1,) * ndim)
     values = poisson.root(known.astype(np.float64)) if counts else _divided(y, scale)
     if invalid is not None:
         values = _filled(values, invalid)
