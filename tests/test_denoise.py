@@ -338,6 +338,19 @@ def test_tiny_data(rng, shape, choose):
     assert np.isfinite(out).all()
 
 
+@pytest.mark.parametrize("shape", [(1, 300), (300, 1), (3, 300), (1, 24, 24), (3, 40, 40)])
+@pytest.mark.parametrize("choose", ["blend", "bands"])
+def test_short_axes(rng, shape, choose):
+    """Data are mirrored along them, and the noise with them: what is left of it, and what is said to be, stay small."""
+    draws = []
+    for _ in range(8):
+        found = st.Denoiser(sigma=1.0, choose=choose).run(rng.normal(size=shape))
+        draws.append((found.predicted_mse, mse(found.estimate, 0), found.stderr))
+    predicted, true, stderr = np.mean(draws, axis=0)
+    assert true < 0.08
+    assert abs(predicted - true) < 2 * stderr
+
+
 def test_constant_data_have_no_noise():
     y = np.full((20, 20), 7, np.int16)
     found = st.Denoiser().run(y)

@@ -21,7 +21,7 @@ from ._validate import Array
 from .curve import RiskCurve
 from .magnitudes import default_thresholds
 from .methods import Method, Selector, as_method
-from .noise import Noise, White
+from .noise import Noise, White, mirrored_energy
 from .rules import Hard, Rule, as_rule
 from .select import DEFAULT, risk_curve, select_threshold
 from .transforms import Decimated, Floats, Undecimated, Windows, cropped, details
@@ -93,6 +93,7 @@ class Wavelets:
         ndim: int,
         rule: str | Rule = "hard",
         method: str | Method | Selector | None = None,
+        shape: tuple[int, ...] | None = None,
     ) -> None:
         self.frame, self.ndim, self.method = frame, ndim, method
         self.rule: Rule = as_rule(rule)
@@ -102,8 +103,12 @@ class Wavelets:
         self.weights: list[float] = []
         for level in range(1, frame.levels + 1):
             filters = [np.stack(frame.filters(level))] * ndim
-            variances = noise.variances(filters).ravel()
-            weights = variances / White(1.0).variances(filters).ravel() / 2 ** (level * ndim)
+            white = White(1.0).variances(filters)
+            variances = noise.variances(filters)
+            if shape is not None and isinstance(noise, White):  # a spectrum is wrapped around short axes
+                variances = variances * _gain(filters, shape, 2 ** (frame.levels + 1))
+            weights = (variances / white).ravel() / 2 ** (level * ndim)
+            variances = variances.ravel()
             self.sigmas += [math.sqrt(v) for v in variances[1:]]
             self.weights += list(weights[1:])
             self.mean_weight = float(weights[0])
@@ -213,6 +218,19 @@ class Wavelets:
         return self.method or ("score" if c.size >= _MANY else DEFAULT)
 
 
+def _gain(filters: Sequence[Array], shape: tuple[int, ...], short: int) -> Array:
+    """Return the factor on the variances behind filters that reflection makes along axes of fewer entries than short.
+
+    Along longer ones it is close to 1.
+    """
+    gains = []
+    for rows, n in zip(filters, shape, strict=True):
+        energy = (rows**2).sum(axis=1)
+        gains.append(np.maximum((mirrored_energy(rows, n) if n < short else energy) / energy, 1e-8))
+    out: Array = functools.reduce(np.multiply.outer, gains)
+    return out
+
+
 def _norms(c: Floats) -> Floats:
     norm: Floats = np.sqrt(np.square(c).sum(axis=1))
     return norm
@@ -238,13 +256,18 @@ def block_curve(norms: Floats, thresholds: Array, sigma: float, parts: int) -> R
 class Pieces:
     """The estimates that are blended: wavelets, and shrinkage guided by thresholds in wavelets and windows."""
 
-    def __init__(self, waves: Sequence[Wavelets], noise: Noise, ndim: int) -> None:
+    def __init__(self, waves: Sequence[Wavelets], noise: Noise, shape: tuple[int, ...]) -> None:
+        ndim = len(shape)
         self.waves, self.noise = waves, noise
         self.names = [f"{w.frame.wavelet} thresholds" for w in waves]
         self.names += [f"guided windows of {w.block[0]}" for w in _WINDOWS[ndim][1]]
         if not _WINDOWS[ndim][1]:
             self.names += [f"guided {w.frame.wavelet}" for w in waves]
-        self.first, self.second = ([(w, noise.variances(w.filters())) for w in some] for some in _WINDOWS[ndim])
+        mirrored = isinstance(noise, White)
+        self.first, self.second = (
+            [(w, noise.variances(w.filters()) * _gain(w.filters(), shape, w.block[0] * mirrored)) for w in some]
+            for some in _WINDOWS[ndim]
+        )
 
     def choose(self, y: Floats) -> tuple[list[list[Band]], list[Piece]]:
         """Choose the thresholds for a batch; return them and all pieces, the guided ones last."""

@@ -224,8 +224,10 @@ class _Plan:
         if options.choose != "blend":
             names = [options.wavelet or _WAVELET[self.ndim]]
         frame = Undecimated if options.undecimated else Decimated
+        shape = y.shape[1:] if options.undecimated else None
         self.waves = [
-            Wavelets(frame(name, self.levels), self.noise, self.ndim, options.rule, options.method) for name in names
+            Wavelets(frame(name, self.levels), self.noise, self.ndim, options.rule, options.method, shape)
+            for name in names
         ]
         whole = crops.shape[2:] == y.shape[1:]
         if options.choose != "blend":
@@ -233,7 +235,7 @@ class _Plan:
             bands, piece = wave.choose(crops) if options.choose == "bands" else wave.choose_one(crops)
             self.bands = [bands]
             return piece if whole else None
-        self.pieces = Pieces(self.waves, self.noise, self.ndim)
+        self.pieces = Pieces(self.waves, self.noise, y.shape[1:])
         self.bands, pieces = self.pieces.choose(crops)
         self.corrections = self.pieces.corrections(crops, self.bands)
         shape = crops[:, 0].shape

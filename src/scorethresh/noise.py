@@ -94,6 +94,21 @@ class Spectrum:
 Noise = White | Spectrum
 
 
+def mirrored_energy(rows: Array, n: int) -> Array:
+    """Return the mean variance behind filters of n entries of white noise of level 1, continued by reflection.
+
+    An entry comes again every 2 n, and mirrored: over all positions, that is at every odd distance once.
+    """
+    size = rows.shape[1]
+    out = []
+    for row in rows:
+        full = np.fft.rfft(row, 2 * size)
+        lags = np.fft.irfft(np.abs(full) ** 2, 2 * size)  # from 0 up, then from below 0
+        out.append(lags[0] + 2 * lags[2 * n : size : 2 * n].sum() + 2 * lags[1:size:2].sum() / n)
+    energy: Array = np.maximum(np.array(out), 0.0)
+    return energy
+
+
 def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
     """Estimate the standard deviation of white noise, robustly against the signal under it.
 

@@ -39,6 +39,7 @@ def trials(
     data = prepare(parts, invalid, denoiser.sigma, denoiser.noise, denoiser.channel_axis)
     if data is None or not found.bands:
         return
+    whole_shape = data.values.shape[2:] if denoiser.undecimated else None
     data = _part(data, where)
     if data.invalid is not None and data.invalid.all():
         return
@@ -47,7 +48,7 @@ def trials(
     bands = [band for band in found.bands if band.name.split()[-3] == name]
     each = len(bands) // len(noisy)
     frame = (Undecimated if denoiser.undecimated else Decimated)(name, each // (2**ndim - 1))
-    options = (frame, data.noise, ndim, denoiser.rule, denoiser.method)
+    options = (frame, data.noise, ndim, denoiser.rule, denoiser.method, whole_shape)
     plans = [_Fixed(_Waves(*options), bands[k * each : (k + 1) * each], factors) for k in range(len(noisy))]
     whole = tuple(slice(0, n) for n in noisy.shape[2:])
     valid = 1.0 if data.invalid is None else 1 - data.invalid.mean()
