@@ -11,7 +11,7 @@ from numba.types import CPointer, float32, float64, int64, void
 _FLAGS = {"nopython": True, "error_model": "numpy", "fastmath": True}
 
 
-@numba.njit(inline="always")
+@numba.njit(fastmath=True, error_model="numpy")
 def _combine(work, to, matrix, first, stride, rows, step, size, width):
     """Set work[to + x] to the sum over k of matrix[first + k stride] work[rows + k step + x]."""
     for k in range(0, size, 4):
@@ -38,7 +38,7 @@ def _combine(work, to, matrix, first, stride, rows, step, size, width):
                     work[to + x] += a * work[i + x]
 
 
-@numba.njit(inline="always")
+@numba.njit(fastmath=True, error_model="numpy")
 def _down(work, rows, top, by, row, dy, fold, to):
     """Set the by rows from `to` on to the DCT, down the ring of rows that starts at `top`."""
     half = by // 2
@@ -56,7 +56,7 @@ def _down(work, rows, top, by, row, dy, fold, to):
         _combine(work, to + u * row, dy, u * by, 1, fold + (u % 2) * half * row, row, half, row)
 
 
-@numba.njit(inline="always")
+@numba.njit(fastmath=True, error_model="numpy")
 def _up(work, source, weights, count, top, by, bx, dy, fold, sums):
     """Add the inverse DCT of by rows, times the weights of the windows, to the ring of rows that starts at `top`."""
     row = bx * count
@@ -79,7 +79,7 @@ def _up(work, source, weights, count, top, by, bx, dy, fold, sums):
                 work[j + at + x] += even - odd
 
 
-@numba.njit(inline="always")
+@numba.njit(fastmath=True, error_model="numpy")
 def _along_row(source, row, count, step, tall, dx, bx, work, to, phases):
     """Set work[to + f count + x] to coefficient f of the window that starts at entry x step of the row."""
     # Entries of one phase lie side by side, so that windows `step` apart are read in a straight line.
@@ -99,7 +99,7 @@ def _along_row(source, row, count, step, tall, dx, bx, work, to, phases):
                 work[at + x] += a * work[i + x] + b * work[j + x]
 
 
-@numba.njit(inline="always")
+@numba.njit(fastmath=True, error_model="numpy")
 def _back_along_row(work, source, count, step, tall, dx, bx, out, row, phases):
     """Add the windows whose coefficients start at `source` to a row of `out`, and clear them."""
     for x in range(step * tall):
@@ -118,7 +118,7 @@ def _back_along_row(work, source, count, step, tall, dx, bx, out, row, phases):
             out[row + x * step + k] += work[phases + k * tall + x]
 
 
-@numba.njit(inline="always")
+@numba.njit(fastmath=True, error_model="numpy")
 def _factors(work, squares, kept, derivative, below, count, guided, t, v, constants):
     """Turn squared norms into the factors of their coefficients; add to noise let through and to derivatives.
 
@@ -244,7 +244,7 @@ def sliding_dct(
                 _back_along_row(work, at, count, step, tall, dx, bx, out, to, phases)
 
 
-@numba.njit(inline="always")
+@numba.njit(fastmath=True, error_model="numpy")
 def _two_taps(x, i, j, out, at, width, a, b, add):
     """Set out[at:] to a x[i:] + b x[j:], or add it there."""
     if add:
@@ -284,14 +284,15 @@ def dilated(outer, n, inner, size, step, shift, add, taps, x, out):
                     _two_taps(x, i, j, out, base + r * inner, inner, taps[k], taps[k + 1], more)
 
 
-def llvm():
-    """Yield (name, LLVM code, name in the code) of every loop."""
-    for dtype in (float32, float64):
-        p = CPointer(dtype)
-        loops = {
-            "sliding_dct": (void(*[int64] * 10, *[p] * 11), sliding_dct),
-            "dilated": (void(*[int64] * 7, p, p, p), dilated),
-        }
-        for name, (signature, function) in loops.items():
-            compiled = numba.cfunc(signature, **_FLAGS)(function)
-            yield f"{name}_{dtype}", compiled.inspect_llvm(), compiled.native_name
+_P = {dtype: CPointer(dtype) for dtype in (float32, float64)}
+LOOPS = {
+    **{f"sliding_dct_{t}": (void(*[int64] * 10, *[p] * 11), sliding_dct) for t, p in _P.items()},
+    **{f"dilated_{t}": (void(*[int64] * 7, p, p, p), dilated) for t, p in _P.items()},
+}
+
+
+def llvm(name):
+    """Return the LLVM code of a loop, and the name that the loop has in it."""
+    signature, function = LOOPS[name]
+    compiled = numba.cfunc(signature, **_FLAGS)(function)
+    return compiled.inspect_llvm(), compiled.native_name

@@ -146,17 +146,21 @@ def _deposit(dtype):
     return i(i, CPointer(dtype), i, f, f, f, i, CPointer(int32), float64, i, i, i, f), deposit
 
 
-def llvm():
-    """Yield (name, LLVM code, name in the code) of every loop."""
-    f, i = CPointer(float64), CPointer(int64)
-    loops = {
-        "deposit_float32": _deposit(float32),
-        "deposit_float64": _deposit(float64),
-        "kernel_sums": (
-            void(int64, f, f, i, int64, i, int64, f, float64, float64, f, f, f, f, f),
-            kernel_sums,
+LOOPS = {
+    "deposit_float32": _deposit(float32),
+    "deposit_float64": _deposit(float64),
+    "kernel_sums": (
+        void(
+            *(int64, CPointer(float64), CPointer(float64), CPointer(int64), int64, CPointer(int64), int64),
+            *(CPointer(float64), float64, float64, *[CPointer(float64)] * 5),
         ),
-    }
-    for name, (signature, function) in loops.items():
-        compiled = numba.cfunc(signature, **_FLAGS)(function)
-        yield name, compiled.inspect_llvm(), compiled.native_name
+        kernel_sums,
+    ),
+}
+
+
+def llvm(name):
+    """Return the LLVM code of a loop, and the name that the loop has in it."""
+    signature, function = LOOPS[name]
+    compiled = numba.cfunc(signature, **_FLAGS)(function)
+    return compiled.inspect_llvm(), compiled.native_name

@@ -53,20 +53,20 @@ _loading = threading.Lock()
 def _address(name: str) -> int:
     # functools.cache may run a function twice when threads race, and an engine that it drops takes its code along.
     with _loading:
-        module, _, function = name.partition(".")
-        return int(_engine(module).get_function_address(function))
+        return int(_engine(name).get_function_address(name.partition(".")[2]))
 
 
 @functools.cache
-def _engine(module: str) -> Any:
+def _engine(name: str) -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     machine = llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=3, jit=True)
+    module, _, loop = name.partition(".")
     source = (_HERE / f"{module}.py").read_bytes()
     identity = [source, llvmlite.__version__.encode(), cpu.encode(), features.encode()]
-    file = f"{module}.{hashlib.sha256(bytes(1).join(identity)).hexdigest()[:16]}.o"
-    code = _load(file) or _compile(machine, module, file)
+    file = f"{name}.{hashlib.sha256(bytes(1).join(identity)).hexdigest()[:16]}.o"
+    code = _load(file) or _compile(machine, module, loop, file)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
@@ -93,15 +93,13 @@ def _load(name: str) -> bytes | None:
     return None
 
 
-def _compile(machine: Any, source: str, name: str) -> bytes:
-    """Return the object code of all loops of a module, and keep it for the next process where that is possible."""
-    module = llvm.parse_assembly("")
-    for loop, code, symbol in importlib.import_module(f".{source}", __package__).llvm():
-        part = llvm.parse_assembly(code)
-        # numba's wrapper reports errors to Python through symbols of its own; only the bare function is kept.
-        part.get_function(symbol).linkage = "internal"
-        part.get_function(symbol.removeprefix("cfunc.")).name = loop
-        module.link_in(part)
+def _compile(machine: Any, source: str, loop: str, name: str) -> bytes:
+    """Return the object code of a loop, and keep it for the next process where that is possible."""
+    code, symbol = importlib.import_module(f".{source}", __package__).llvm(loop)
+    module = llvm.parse_assembly(code)
+    # numba's wrapper reports errors to Python through symbols of its own; only the bare function is kept.
+    module.get_function(symbol).linkage = "internal"
+    module.get_function(symbol.removeprefix("cfunc.")).name = loop
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))

@@ -212,7 +212,7 @@ class Wavelets:
         q = 1
         while c.size >> (q.bit_length() * self.ndim) >= (_PLENTY if fine else _MANY):
             q *= 2
-        return cropped(c, [slice(None, None, q)] * self.ndim)
+        return cropped(c, [slice(None, None, q if n >= 8 * q else 1) for n in c.shape[2:]])
 
     def _method(self, c: Floats) -> str | Method | Selector:
         return self.method or ("score" if c.size >= _MANY else DEFAULT)

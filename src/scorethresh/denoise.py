@@ -147,10 +147,16 @@ class Denoiser:
         if self.choose == "blend" and not (isinstance(as_rule(self.rule), Hard) and self.undecimated):
             msg = "the blend is made of undecimated hard thresholds. For another rule or frame: choose='bands'."
             raise ValueError(msg)
+        if self.choose == "global" and self.method is not None and not isinstance(as_method(self.method), Method):
+            msg = f"{self.method!r} estimates no risk, which one threshold for all bands needs. Use choose='bands'."
+            raise ValueError(msg)
 
     def run(self, y: Any) -> Denoised:
         """Denoise y."""
         parts, invalid = split(y, self.channel_axis, self.mask)
+        if parts.shape[1] > 1 and not (isinstance(as_rule(self.rule), Hard) and self.method is None):
+            msg = "complex data are thresholded by their modulus, hard, with SCORE. Leave out rule and method."
+            raise ValueError(msg)
         data = prepare(parts, invalid, self.sigma, self.noise, self.channel_axis)
         if data is None:
             return Denoised(as_given(parts.copy(), parts, None, self.channel_axis), 0.0, 0.0, 0.0, (), {})
@@ -263,9 +269,13 @@ class _Plan:
         return Piece(estimate, trace)
 
     def _levels(self, shape: tuple[int, ...]) -> int:
-        if self.options.levels:
-            return int(self.options.levels)
         fit = int(math.log2(max(shape))) - 2
+        if self.options.levels:
+            most = max(fit + 2, 1)
+            if self.options.levels > most:
+                msg = f"levels must be at most {most} for data of shape {shape}, got {self.options.levels}."
+                raise ValueError(msg)
+            return int(self.options.levels)
         if not self.options.undecimated:  # beyond, borders would reach everywhere
             taps = wavelet(self.options.wavelet or _WAVELET[self.ndim]).dec_len
             fit = min(fit, int(math.log2(max(min(shape) / max(taps - 1, 1), 1))))

@@ -91,7 +91,11 @@ class Prepared:
         # Per entry, that energy varies by 2 sigma^4, and twice the product of noise and bias by 4 sigma^2 bias^2.
         first = (2 * fourth + 2 * math.sqrt(fourth) * filtered) / count
         second = (spread * filtered) ** 2
-        return (unbiased * second + filtered * first) / (first + second), math.sqrt(first * second / (first + second))
+        mse, stderr = (
+            (unbiased * second + filtered * first) / (first + second),
+            math.sqrt(first * second / (first + second)),
+        )
+        return max(mse, stderr / 10), stderr  # an error is not negative
 
     def restored(self) -> NDArray[Any]:
         """Return the values, by now denoised, in the units, the layout and the dtype of y."""

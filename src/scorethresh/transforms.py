@@ -206,6 +206,10 @@ class Windows:
     block: tuple[int, ...]
     step: int = 1
 
+    def __post_init__(self) -> None:
+        # What the loops rely on.
+        assert all(b in (1, 2, 4, 8, 16, 32, 64) and (b == 1 or b % self.step == 0) for b in self.block)
+
     def filters(self) -> list[Array]:
         """Return the filters of each axis as rows."""
         return [dct_matrix(b) for b in self.block]
