@@ -104,6 +104,28 @@ def test_colours_are_denoised_together_and_alpha_is_left_alone(run, here):
     np.testing.assert_array_equal(out[..., :3], st.denoise(values[..., :3], channel_axis=-1, method=METHOD))
 
 
+@pytest.mark.parametrize("name", ["in.png", "in.npy", "in.tif"])
+def test_equal_channels_are_denoised_as_one(run, here, name):
+    """Their noise is the same: taken for independent, most of it would stay."""
+    grey = noisy()
+    axis = 0 if name == "in.npy" else -1
+    values = np.stack([grey] * 3, axis=axis)
+    how = ["--channel-axis", axis] if name == "in.npy" else []
+    if name == "in.png":
+        Image.fromarray(values).save(name)
+    elif name == "in.npy":
+        np.save(name, values)
+    else:
+        import tifffile
+
+        tifffile.imwrite(name, np.stack([values] * 2), photometric="rgb")
+    code, out, _ = run("denoise", name, "-o", "out.npy", "--sigma", SIGMA, *how)
+    assert code == 0
+    assert "48 x 64 uint8" in out
+    expected = np.stack([st.denoise(grey, sigma=SIGMA, method=METHOD)] * 3, axis=axis)
+    np.testing.assert_array_equal(np.load("out.npy"), expected if name != "in.tif" else np.stack([expected] * 2))
+
+
 def test_a_float_dtype_is_not_rounded_and_an_integer_one_is(run, picture):
     assert run("denoise", "in.png", "-o", "out.npy", "--dtype", "float32")[0] == 0
     values = np.load("out.npy")

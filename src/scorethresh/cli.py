@@ -206,6 +206,7 @@ def _denoise_file(
     data = io.read(source, how)
     if dtype is not None and dtype.kind == "f":  # before, so that nothing is rounded to integers
         data = io.converted(data, dtype)
+    whole, data = data, data.single()
     shown = alone and data.values.size > _SLOW and sys.stderr.isatty()
     denoiser = dataclasses.replace(denoiser, channel_axis=data.channel_axis, progress=shown)
     runs = {denoiser.choose: _run(data, denoiser)}
@@ -216,7 +217,8 @@ def _denoise_file(
         rows = [(name, runs[name].psnr(), runs[name].mse(), f"{runs[name].seconds:.2f} s") for name in tried]
         _table(("choose", "predicted PSNR", "mean squared error", "time"), rows)
     done = runs[denoiser.choose]
-    out = dataclasses.replace(data, values=done.found.estimate)
+    estimate = done.found.estimate
+    out = dataclasses.replace(whole, values=estimate if data is whole else whole.repeated(estimate))
     io.write(target, out if dtype is None else io.converted(out, dtype), force=force)
     return done if tried else dataclasses.replace(done, seconds=time.perf_counter() - start)
 

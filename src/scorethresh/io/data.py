@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,25 @@ class Data:
     def joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Return parts, by now denoised, as one array."""
         return parts[0] if self.stack_axis is None else np.stack(parts, axis=self.stack_axis)
+
+    def single(self) -> Data:
+        """Return the data with one channel and no axis for it if all channels are equal: grey stored in colours, say.
+
+        Equal channels have equal noise; a denoiser that takes it for independent would leave most of it.
+        """
+        if self.channel_axis is None or self.stack_axis not in (None, 0) or not self.values.shape[self.channel_axis]:
+            return self
+        first = np.take(self.values, [0], axis=self.channel_axis)
+        if not np.array_equal(self.values, np.broadcast_to(first, self.values.shape), equal_nan=True):
+            return self
+        return replace(self, values=first.squeeze(self.channel_axis), channel_axis=None)
+
+    def repeated(self, one: NDArray[Any]) -> NDArray[Any]:
+        """Return one channel, by now denoised, as often as there are channels."""
+        assert self.channel_axis is not None
+        return np.repeat(
+            np.expand_dims(one, self.channel_axis), self.values.shape[self.channel_axis], self.channel_axis
+        )
 
     def everything(self) -> NDArray[Any]:
         """Return the values and the opacity in one array."""
