@@ -126,6 +126,20 @@ def test_equal_channels_are_denoised_as_one(run, here, name):
     np.testing.assert_array_equal(np.load("out.npy"), expected if name != "in.tif" else np.stack([expected] * 2))
 
 
+def test_predictions_that_cannot_be_right_are_told(run, here):
+    np.save("in.npy", np.clip(noisy(), 60, 180))
+    code, _, err = run("denoise", "in.npy", "-o", "out.npy", "--sigma", SIGMA)
+    assert code == 0
+    assert "of the entries are 60 or 180" in err
+    assert err.startswith("note: ")
+    np.save("in.npy", np.random.default_rng(0).normal(size=(64, 64)))
+    code, out, err = run("denoise", "in.npy", "-o", "low.npy", "--sigma", 2, "--choose", "bands")
+    assert (code, err.count("\n")) == (0, 1)
+    assert "predicted PSNR -" in out
+    assert "an error below zero" in err
+    assert "--noise correlated" in err
+
+
 def test_a_float_dtype_is_not_rounded_and_an_integer_one_is(run, picture):
     assert run("denoise", "in.png", "-o", "out.npy", "--dtype", "float32")[0] == 0
     values = np.load("out.npy")
@@ -516,7 +530,7 @@ def test_paper_runs_the_figures_of_a_checkout(run, here, monkeypatch):
 def test_the_command_itself(picture):
     """The real entry point, in a process of its own; and without typer."""
     code = "import sys; from scorethresh.cli import main; sys.exit(main())"
-    argv = [sys.executable, "-c", code, "denoise", "in.png", "-o", "out.png", "--method", METHOD]
+    argv = [sys.executable, "-c", code, "denoise", "in.png", "-o", "out.png", "--method", METHOD, "--sigma", str(SIGMA)]
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
     first, again = (subprocess.run(argv, capture_output=True, text=True, check=False, env=ascii_only) for _ in range(2))
     assert (first.returncode, first.stderr) == (0, "")

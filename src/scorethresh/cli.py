@@ -47,6 +47,10 @@ _CHOOSE = ("blend", "bands", "global")
 # Entries from which on one array takes long enough for a bar of its own.
 _SLOW = 1 << 22
 
+# Share of entries at the least and the largest value from which on a prediction is clearly off: it was 4% too low with
+# 0.7% of them, 21% with 2.7%.
+_CUT = 0.01
+
 # How to get what is missing.
 _INSTALL = {
     "matplotlib": "scorethresh[plot]",
@@ -110,6 +114,24 @@ class _Done:
     def shape(self) -> str:
         return f"{' x '.join(map(str, self.data.values.shape))} {self.data.values.dtype}"
 
+    def notes(self) -> Iterable[str]:
+        """Yield why not to trust the predicted error, as far as that can be seen."""
+        values = self.data.values
+        if self.denoiser.noise != "poisson" and values.dtype.kind in "iuf":
+            values = values[~np.isnan(values)]
+            low, high = (values.min(), values.max()) if values.size else (0, 0)
+            cut = float(np.mean((values == low) | (values == high))) if low < high else 0.0
+            if cut > _CUT:
+                yield (
+                    f"{cut:.1%} of the entries are {low:.4g} or {high:.4g}, the least and the largest. "
+                    "If the noise was cut off there, the predicted error is too low."
+                )
+        if self.found.predicted_mse < 0:
+            yield (
+                "an error below zero is predicted, so do not trust it: sigma is too large, or the noise is not "
+                "independent from entry to entry, as in JPEG. Try --sigma with a known level, or --noise correlated."
+            )
+
 
 @app.command("denoise")
 def _denoise(
@@ -166,6 +188,8 @@ def _denoise(
         f"{target}: {done.shape()}{origin}, predicted PSNR {done.psnr()}, mean squared error {done.mse()}, "
         f"{done.seconds:.1f} s"
     )
+    for note in done.notes():
+        _say("note", note)
 
 
 def _expand(inputs: Sequence[str]) -> tuple[list[Path], bool]:
@@ -499,8 +523,13 @@ def _told(error: BaseException) -> str:
 
 
 def _complain(told: str) -> None:
+    _say("error", told)
+
+
+def _say(kind: str, told: str) -> None:
+    """Write one line to standard error."""
     # Names of files may hold anything, even what moves the cursor.
-    sys.stderr.write(f"error: {''.join(c if c.isprintable() else '?' for c in told)}\n")
+    sys.stderr.write(f"{kind}: {''.join(c if c.isprintable() else '?' for c in told)}\n")
 
 
 def _usage(error: Any, argv: list[str]) -> str:
