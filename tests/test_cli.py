@@ -378,17 +378,19 @@ def test_compare_lists_every_method_that_treats_the_rule(run, here):
     assert all(set(one) == set(FIELDS) for one in told)
 
 
-def test_the_plot_is_drawn_by_the_library(run, here, monkeypatch):
-    def plot_selection(selection, ax):
-        ax.plot(selection.curve.thresholds[:-1], selection.curve.risk[:-1])
-        return ax
+def test_the_plot_shows_the_risk_and_the_histogram(run, here, monkeypatch):
+    from scorethresh import plot
 
-    monkeypatch.setitem(sys.modules, "scorethresh.plot", types.SimpleNamespace(plot_selection=plot_selection))
+    drawn = []
+    for name in ("plot_risk", "plot_selection"):
+        real = getattr(plot, name)
+        monkeypatch.setattr(plot, name, lambda shown, ax, real=real: drawn.append(real(shown, ax=ax)))
     np.save("y.npy", coefficients())
     assert run("select", "y.npy", "--sigma", 1, "--plot", "out.png")[0] == 0
+    assert [ax.get_ylabel() for ax in drawn] == ["risk per entry, in units of σ²", "entries per σ"]
     assert loaded("out.png").shape[0] > 100
     fails(run("select", "y.npy", "--sigma", 1, "--plot", "out.png"), "out.png exists")
-    fails(run("select", "y.npy", "--sigma", 1, "--plot", "out.xyz"), "xyz")
+    fails(run("select", "y.npy", "--sigma", 1, "--plot", "out.xyz"), "--plot", ".png or .pdf or .svg", "out.xyz")
     assert sorted(p.name for p in here.iterdir()) == ["out.png", "y.npy"]
 
 

@@ -328,7 +328,7 @@ def _select(
     method: Annotated[str, typer.Option(help="score, mixture, jansen, sure, universal, fdr, ...")] = DEFAULT,
     column: Columns = None,
     as_json: Json = False,
-    plot: Annotated[Path | None, typer.Option(help="Also draw the risk curve: out.png, .pdf or .svg.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw risk curve and histogram: .png, .pdf or .svg.")] = None,
     force: Force = False,
 ) -> None:
     """Choose the threshold of least estimated risk for noisy coefficients."""
@@ -336,13 +336,16 @@ def _select(
     if plot is not None:
         from matplotlib.figure import Figure
 
-        from .plot import plot_selection
+        from .plot import plot_risk, plot_selection
 
+        _check_suffix(plot, "--plot", (".png", ".pdf", ".svg"))
         io.check_free(plot, force=force)
     selection = select_threshold(y, sigma=_level(sigma, y), rule=rule, method=method)
     if plot is not None:
-        figure = Figure(layout="constrained")
-        plot_selection(selection, ax=figure.subplots())
+        figure = Figure(figsize=(11, 4.5), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        plot_risk(selection.curve, ax=left)
+        plot_selection(selection, ax=right)
         with io.replacing(plot, force=force) as beside:
             figure.savefig(beside, dpi=150)
     if as_json:
@@ -507,6 +510,13 @@ def _paper(
 
 
 # errors
+
+
+def _check_suffix(path: Path, option: str, suffixes: tuple[str, ...]) -> None:
+    """Raise if the name does not end as it must."""
+    if path.suffix.lower() not in suffixes:
+        msg = f"{option} writes files that end in {' or '.join(suffixes)}, got {path}. Choose such a name."
+        raise ValueError(msg)
 
 
 def _told(error: BaseException) -> str:
