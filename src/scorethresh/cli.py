@@ -142,7 +142,7 @@ def _denoise(
         str, typer.Option(help="blend (best), bands (wavelets only) or global (one threshold).")
     ] = "blend",
     wavelet: Annotated[str | None, typer.Option(help="A wavelet of PyWavelets, such as sym8.")] = None,
-    levels: Annotated[int | None, typer.Option(help="Levels of the wavelets.")] = None,
+    levels: Annotated[int | None, typer.Option(min=1, help="Levels of the wavelets.")] = None,
     rule: Rule = "hard",
     method: Annotated[str | None, typer.Option(help="How thresholds are chosen, such as score or mixture.")] = None,
     noise: Annotated[str, typer.Option(help="white, poisson (counts) or correlated.")] = "white",
@@ -178,6 +178,7 @@ def _denoise(
     if report is not None:
         from .report import write_report
 
+        _check_suffix(report, "--report", (".html", ".htm"))
         io.check_free(report, force=force)
     done = _denoise_file(source, target, denoiser, how, kind, force, tried=_CHOOSE if compare else ())
     if report is not None:

@@ -84,6 +84,9 @@ def read(path: Path, how: How = How()) -> Data:  # noqa: B008 (immutable)
     if how.columns and form.name != "CSV":
         msg = f"{path} is a {form.name} file, which has no columns. Leave --column out."
         raise FileError(msg)
+    if how.volume and form.name != "TIFF":
+        msg = f"{path} is a {form.name} file, which has no pages. Leave --volume out."
+        raise FileError(msg)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
