@@ -30,8 +30,8 @@ for ax, (title, image) in zip(axes, shown.items(), strict=True):
 # %%
 # The predicted error is no better than the noise level: here the estimate of that is a little too high, and the
 # difference of the squares is missing in the prediction. The standard error is for a level that is right. Told the
-# level, the prediction is closer, though still low; see :doc:`the limits </limits>`. The denoised picture is nearly the
-# same.
+# level, the prediction agrees with the true error within that; see also :doc:`the limits </limits>`. The denoised
+# picture is nearly the same.
 
 for how, sigma in (("estimated", None), ("given", 20.0)):
     found = st.Denoiser(sigma=sigma).run(noisy)
