@@ -242,6 +242,15 @@ def test_colours_are_better_together(rng):
     np.testing.assert_allclose(np.moveaxis(first, 0, -1), found.estimate, rtol=1e-5, atol=1e-3)
 
 
+def test_noise_that_channels_share(rng):
+    """Grey stored as colours: what is left of the noise must be that of grey, and the prediction must see it."""
+    noisy = CAMERA + rng.normal(scale=20, size=CAMERA.shape)
+    found = st.Denoiser(channel_axis=0).run(np.stack([noisy] * 3))
+    alone = mse(st.denoise(noisy), CAMERA)
+    assert mse(found.estimate, CAMERA) < 1.15 * alone
+    assert found.predicted_mse == pytest.approx(alone, rel=0.6)
+
+
 def test_noise_levels_per_channel_and_per_pixel(rng):
     levels = np.array([5.0, 20.0, 40.0])
     clean = np.stack([CAMERA] * 3)

@@ -167,7 +167,7 @@ class Denoiser:
         with Progress("denoise", len(tiles) * len(data.values), self.progress) as progress:
             for k, channel in enumerate(data.values):
                 prefix = f"channel {k} " if len(data.values) > 1 else ""
-                plan = _Plan(self, data.noise, channel.ndim - 1)
+                plan = _Plan(self, data.noise[k], channel.ndim - 1)
                 first = plan.choose(channel)
                 bands += [dataclasses.replace(b, name=prefix + b.name) for some in plan.bands for b in some]
                 weights |= {prefix + name: w for name, w in plan.weights.items()}
@@ -197,7 +197,9 @@ def _treat(
         estimate = cropped(piece.estimate[0], inner)
         trace = cropped(np.broadcast_to(piece.trace[0], y.shape[1:]), inner)
         risk = (
-            np.square(cropped(y, inner) - estimate).sum(axis=0, dtype=np.float64) - len(y) * data.variance + 2 * trace
+            np.square(cropped(y, inner) - estimate).sum(axis=0, dtype=np.float64)
+            - len(y) * data.variance(k)
+            + 2 * trace
         )
         cropped(channel, tile)[...] = estimate
         done()

@@ -19,6 +19,10 @@ from .transforms import Floats, cropped, dct_matrix
 # deviations 0.43 and 0.30.
 _FILTER = {False: (1.35, 0.45), True: (1.0, 0.35)}
 
+# How far from 1 the noise level of a mixed channel may be estimated before it is believed, and the least level.
+_ALIKE = 0.15
+_QUIET = 1e-3
+
 # Beyond this range over the noise level, single precision would show.
 _SINGLE = 1e4
 
@@ -36,7 +40,7 @@ class Prepared:
     scale: Array
     offset: Array
     mix: Array | None
-    noise: Noise
+    noise: list[Noise]
     poisson: bool
     invalid: NDArray[np.bool_] | None
     channel_axis: int | None
@@ -52,10 +56,10 @@ class Prepared:
         whole = np.broadcast_to(self.scale, (len(self.y), 1, *self.y.shape[2:]))[:, 0]
         return whole[0] if self.channel_axis is None else np.moveaxis(whole, 0, self.channel_axis)
 
-    @property
-    def variance(self) -> float:
-        """The mean noise variance of the values."""
-        return 1.0 if isinstance(self.noise, White) else float(self.noise.power.mean())
+    def variance(self, channel: int) -> float:
+        """Return the mean noise variance of the values of a channel."""
+        noise = self.noise[channel]
+        return noise.sigma**2 if isinstance(noise, White) else float(noise.power.mean())
 
     def weight(self, channel: int, tile: tuple[slice, ...], estimate: Floats) -> Any:
         """Return how the squared errors of stabilised entries count in the units of y."""
@@ -86,8 +90,9 @@ class Prepared:
             fourth = float(np.square(known + 0.375, dtype=np.float64).mean())
         else:
             fourth = float(np.mean(self.scale**4))
-        if isinstance(self.noise, Spectrum):
-            fourth *= float(np.square(self.noise.power).mean())
+        fourth *= float(
+            np.mean([n.sigma**4 if isinstance(n, White) else np.square(n.power).mean() for n in self.noise])
+        )
         # Per entry, that energy varies by 2 sigma^4, and twice the product of noise and bias by 4 sigma^2 bias^2.
         first = (2 * fourth + 2 * math.sqrt(fourth) * filtered) / count
         second = (spread * filtered) ** 2
@@ -230,7 +235,12 @@ def prepare(
     if mix is not None:
         values = np.tensordot(mix.astype(values.dtype), values, axes=1)
     values = np.ascontiguousarray(values)
-    return Prepared(y, values, scale, offset, mix, model, counts, invalid, channel_axis)
+    models = [model] * len(y)
+    if mix is not None and sigma is None and isinstance(model, White):
+        # Noise that channels share, as in grey stored as colours, is not white across them.
+        found = _levels(values, invalid).ravel()
+        models = [model if abs(level - 1) < _ALIKE else White(max(level, _QUIET)) for level in found]
+    return Prepared(y, values, scale, offset, mix, models, counts, invalid, channel_axis)
 
 
 def _divided(y: NDArray[Any], scale: Array) -> Floats:

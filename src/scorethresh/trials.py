@@ -48,8 +48,11 @@ def trials(
     bands = [band for band in found.bands if band.name.split()[-3] == name]
     each = len(bands) // len(noisy)
     frame = (Undecimated if denoiser.undecimated else Decimated)(name, each // (2**ndim - 1))
-    options = (frame, data.noise, ndim, denoiser.rule, denoiser.method, whole_shape)
-    plans = [_Fixed(_Waves(*options), bands[k * each : (k + 1) * each], factors) for k in range(len(noisy))]
+    options = (ndim, denoiser.rule, denoiser.method, whole_shape)
+    plans = [
+        _Fixed(_Waves(frame, noise, *options), bands[k * each : (k + 1) * each], factors)
+        for k, noise in enumerate(data.noise)
+    ]
     whole = tuple(slice(0, n) for n in noisy.shape[2:])
     valid = 1.0 if data.invalid is None else 1 - data.invalid.mean()
 
