@@ -100,7 +100,7 @@ class Prepared:
             (unbiased * second + filtered * first) / (first + second),
             math.sqrt(first * second / (first + second)),
         )
-        return max(mse, stderr / 10), stderr  # an error is not negative
+        return mse, stderr
 
     def restored(self) -> NDArray[Any]:
         """Return the values, by now denoised, in the units, the layout and the dtype of y."""
