@@ -6,6 +6,7 @@ the noise level of every band and the share of a coefficient in the trace of ``R
 
 from __future__ import annotations
 
+import difflib
 import functools
 import itertools
 import math
@@ -16,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _validate
 from ._validate import Array
 
 __all__ = ["Decimated", "Undecimated", "Windows"]
@@ -47,7 +47,13 @@ def wavelet(name: str) -> Any:
     """Return the filters that go by this name in PyWavelets."""
     import pywt
 
-    return pywt.Wavelet(_validate.choice("wavelet", name, {w: w for w in pywt.wavelist(kind="discrete")}))
+    known = pywt.wavelist(kind="discrete")
+    if name not in known:
+        near = difflib.get_close_matches(str(name).lower(), known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        msg = f"unknown wavelet {name!r}.{hint} pywt.wavelist(kind='discrete') lists them all."
+        raise ValueError(msg)
+    return pywt.Wavelet(name)
 
 
 def details(levels: int, ndim: int) -> Iterator[tuple[int, str]]:
