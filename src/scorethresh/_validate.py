@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -142,7 +142,11 @@ def choice(what: str, name: str, known: Mapping[str, T]) -> T:
     """Return what goes by that name; for another name the error lists those there are, and the nearest."""
     if isinstance(name, str) and name in known:
         return known[name]
+    raise unknown(what, name, known, f"There are {', '.join(map(repr, sorted(known)))}.")
+
+
+def unknown(what: str, name: Any, known: Iterable[str], remedy: str) -> ValueError:
+    """Return the error for a name that is not known, with the nearest one that is."""
     near = difflib.get_close_matches(str(name).lower(), known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    msg = f"unknown {what} {name!r}.{hint} There are {', '.join(map(repr, sorted(known)))}."
-    raise ValueError(msg)
+    return ValueError(f"unknown {what} {name!r}.{hint} {remedy}")

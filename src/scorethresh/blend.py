@@ -103,12 +103,8 @@ class Wavelets:
         self.weights: list[float] = []
         for level in range(1, frame.levels + 1):
             filters = [np.stack(frame.filters(level))] * ndim
-            white = White(1.0).variances(filters)
-            variances = noise.variances(filters)
-            if shape is not None and isinstance(noise, White):  # a spectrum is wrapped around short axes
-                variances = variances * _gain(filters, shape, 2 ** (frame.levels + 1))
-            weights = (variances / white).ravel() / 2 ** (level * ndim)
-            variances = variances.ravel()
+            variances = _variances(noise, filters, shape, 2 ** (frame.levels + 1)).ravel()
+            weights = variances / White(1.0).variances(filters).ravel() / 2 ** (level * ndim)
             self.sigmas += [math.sqrt(v) for v in variances[1:]]
             self.weights += list(weights[1:])
             self.mean_weight = float(weights[0])
@@ -218,17 +214,20 @@ class Wavelets:
         return self.method or ("score" if c.size >= _MANY else DEFAULT)
 
 
-def _gain(filters: Sequence[Array], shape: tuple[int, ...], short: int) -> Array:
-    """Return the factor on the variances behind filters that reflection makes along axes of fewer entries than short.
+def _variances(noise: Noise, filters: Sequence[Array], shape: tuple[int, ...] | None, short: int) -> Array:
+    """Return the variances behind filters, with what reflection does to them along axes of fewer entries than short.
 
-    Along longer ones it is close to 1.
+    Along longer ones it does next to nothing; a spectrum is wrapped around short axes as it is.
     """
+    variances = noise.variances(filters)
+    if shape is None or not isinstance(noise, White):
+        return variances
     gains = []
     for rows, n in zip(filters, shape, strict=True):
         energy = (rows**2).sum(axis=1)
         gains.append(np.maximum((mirrored_energy(rows, n) if n < short else energy) / energy, 1e-8))
-    out: Array = functools.reduce(np.multiply.outer, gains)
-    return out
+    gain: Array = functools.reduce(np.multiply.outer, gains)
+    return variances * gain
 
 
 def _norms(c: Floats) -> Floats:
@@ -257,17 +256,15 @@ class Pieces:
     """The estimates that are blended: wavelets, and shrinkage guided by thresholds in wavelets and windows."""
 
     def __init__(self, waves: Sequence[Wavelets], noise: Noise, shape: tuple[int, ...]) -> None:
-        ndim = len(shape)
         self.waves, self.noise = waves, noise
-        self.names = [f"{w.frame.wavelet} thresholds" for w in waves]
-        self.names += [f"guided windows of {w.block[0]}" for w in _WINDOWS[ndim][1]]
-        if not _WINDOWS[ndim][1]:
-            self.names += [f"guided {w.frame.wavelet}" for w in waves]
-        mirrored = isinstance(noise, White)
         self.first, self.second = (
-            [(w, noise.variances(w.filters()) * _gain(w.filters(), shape, w.block[0] * mirrored)) for w in some]
-            for some in _WINDOWS[ndim]
+            [(w, _variances(noise, w.filters(), shape, w.block[0])) for w in some] for some in _WINDOWS[len(shape)]
         )
+        self.names = [f"{w.frame.wavelet} thresholds" for w in waves]
+        if self.second:
+            self.names += [f"guided windows of {w.block[0]}" for w, _ in self.second]
+        else:
+            self.names += [f"guided {w.frame.wavelet}" for w in waves]
 
     def choose(self, y: Floats) -> tuple[list[list[Band]], list[Piece]]:
         """Choose the thresholds for a batch; return them and all pieces, the guided ones last."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import io
 from .blend import Band
-from .denoise import Denoised, Denoiser
+from .denoise import CHOOSE, Denoised, Denoiser
 from .noise import estimate_sigma
 from .select import DEFAULT, Selection, compare, select_threshold
 
@@ -42,7 +42,6 @@ app = typer.Typer(
 )
 
 _DTYPES = ("uint8", "uint16", "int16", "int32", "float32", "float64")
-_CHOOSE = ("blend", "bands", "global")
 
 # Entries from which on one array takes long enough for a bar of its own.
 _SLOW = 1 << 22
@@ -180,7 +179,7 @@ def _denoise(
 
         _check_suffix(report, "--report", (".html", ".htm"))
         io.check_free(report, force=force)
-    done = _denoise_file(source, target, denoiser, how, kind, force, tried=_CHOOSE if compare else ())
+    done = _denoise_file(source, target, denoiser, how, kind, force, tried=CHOOSE if compare else ())
     if report is not None:
         with io.replacing(report, force=force) as beside:
             write_report(beside, done.data.values, done.denoiser, done.found)

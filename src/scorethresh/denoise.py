@@ -22,11 +22,11 @@ from .methods import Method, Selector, as_method
 from .noise import Noise
 from .prepare import Prepared, as_given, prepare, split
 from .rules import Hard, Rule, as_rule
-from .transforms import Decimated, Floats, Undecimated, cropped, wavelet
+from .transforms import Decimated, Floats, Undecimated, cropped, default_levels, wavelet
 
 __all__ = ["Denoised", "Denoiser", "denoise"]
 
-_CHOOSE = {"blend": "blend", "bands": "bands", "global": "global"}
+CHOOSE = {"blend": "blend", "bands": "bands", "global": "global"}
 _NOISE = {"white": "white", "poisson": "poisson", "correlated": "correlated"}
 
 # Entries of a tile; where there are several, side and number of the crops that thresholds and weights are chosen on.
@@ -34,8 +34,7 @@ _TILE = {1: 1 << 20, 2: 1 << 20, 3: 1 << 19}
 _CROP = {1: 1 << 18, 2: 512, 3: 64}
 _CROPS = 4
 
-# By the number of axes: the most levels of the wavelets, those of the blend, and that of bands.
-_LEVELS = {1: 12, 2: 5, 3: 3}
+# By the number of axes: the wavelets of the blend, and that of bands.
 _BLENDED = {1: ("haar", "sym8"), 2: ("haar",), 3: ("haar",)}
 _WAVELET = {1: "sym8", 2: "haar", 3: "haar"}
 
@@ -131,7 +130,7 @@ class Denoiser:
     progress: bool = False
 
     def __post_init__(self) -> None:
-        _validate.choice("choose", self.choose, _CHOOSE)
+        _validate.choice("choose", self.choose, CHOOSE)
         if isinstance(self.noise, str):
             _validate.choice("noise", self.noise, _NOISE)
         if self.sigma is not None and not (isinstance(self.noise, str) and self.noise == "white"):
@@ -197,11 +196,8 @@ def _treat(
         piece = first if first is not None else plan.apply(y[None])
         estimate = cropped(piece.estimate[0], inner)
         trace = cropped(np.broadcast_to(piece.trace[0], y.shape[1:]), inner)
-        risk = (
-            np.square(cropped(y, inner) - estimate).sum(axis=0, dtype=np.float64)
-            - len(y) * data.variance(k)
-            + 2 * trace
-        )
+        residual = np.square(cropped(y, inner) - estimate).sum(axis=0, dtype=np.float64)
+        risk = residual - len(y) * data.variance(k) + 2 * trace
         cropped(channel, tile)[...] = estimate
         done()
         weight = data.weight(k, tile, estimate)
@@ -222,7 +218,6 @@ class _Plan:
         self.options, self.noise, self.ndim = options, noise, ndim
         self.bands: list[list[Band]] = []
         self.weights: dict[str, float] = {}
-        self.traces: list[float] = []
 
     def choose(self, y: Floats) -> Piece | None:
         """Choose on y, or on crops of it if it is large; return the estimate in the former case."""
@@ -272,17 +267,17 @@ class _Plan:
         return Piece(estimate, trace)
 
     def _levels(self, shape: tuple[int, ...]) -> int:
-        fit = int(math.log2(max(shape))) - 2
         if self.options.levels:
-            most = max(fit + 2, 1)
+            most = max(int(math.log2(max(shape))), 1)
             if self.options.levels > most:
                 msg = f"levels must be at most {most} for data of shape {shape}, got {self.options.levels}."
                 raise ValueError(msg)
             return int(self.options.levels)
+        levels = default_levels(shape)
         if not self.options.undecimated:  # beyond, borders would reach everywhere
             taps = wavelet(self.options.wavelet or _WAVELET[self.ndim]).dec_len
-            fit = min(fit, int(math.log2(max(min(shape) / max(taps - 1, 1), 1))))
-        return max(min(fit, _LEVELS[self.ndim]), 1)
+            levels = min(levels, max(int(math.log2(max(min(shape) / max(taps - 1, 1), 1))), 1))
+        return levels
 
     def margin(self) -> int:
         """Return how far a tile has to look beyond its border."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Self
 
 import numpy as np
@@ -16,14 +15,11 @@ from .methods import Method, Selector
 from .noise import White, estimate_sigma
 from .rules import Rule, as_rule
 from .select import DEFAULT, select_threshold
-from .transforms import Undecimated
+from .transforms import Undecimated, default_levels
 
 __all__ = ["ThresholdDenoiser"]
 
 _DOMAINS = {"samples": True, "coefficients": False}
-
-# As in `denoise`: the most levels; a row has at least four positions of the coarsest wavelet.
-_LEVELS = 12
 
 
 class ThresholdDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -145,8 +141,7 @@ class ThresholdDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         return np.asarray(denoised[:, 0] + mean)
 
     def _wavelets(self, X: NDArray[Any]) -> Wavelets:
-        levels = min(max(int(math.log2(X.shape[1])) - 2, 1), _LEVELS)
-        return Wavelets(Undecimated(self.wavelet, levels), White(1.0), ndim=1)
+        return Wavelets(Undecimated(self.wavelet, default_levels(X.shape[1:])), White(1.0), ndim=1)
 
     def _bands(self, X: NDArray[Any]) -> list[NDArray[Any]]:
         """Return the coefficients of every wavelet band, finest first, scaled to the noise level of X."""

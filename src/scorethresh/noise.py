@@ -1,4 +1,4 @@
-"""The noise level."""
+"""The noise: its level or spectrum, estimated, and the variance behind a filter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from . import _validate
 from ._validate import Array
-from .transforms import cropped, dct_matrix
+from .transforms import along, cropped, dct_matrix
 
 __all__ = ["Spectrum", "White", "estimate_sigma"]
 
@@ -234,15 +234,10 @@ def estimate_spectrum(y: Array) -> Array:
     for axis, n in enumerate(y.shape):
         k = np.minimum(2 * block[axis] * np.abs(np.fft.fftfreq(n)), block[axis] - 1)
         low = np.minimum(k.astype(int), block[axis] - 2)
-        power = np.take(power, low, axis) * _along(1 - k + low, axis, y.ndim) + np.take(power, low + 1, axis) * _along(
-            k - low, axis, y.ndim
-        )
+        share = along(k - low, axis, y.ndim)
+        power = np.take(power, low, axis) * (1 - share) + np.take(power, low + 1, axis) * share
     out: Array = np.maximum(power, np.finfo(float).tiny)
     return out
-
-
-def _along(v: Array, axis: int, ndim: int) -> Array:
-    return v.reshape([-1 if a == axis else 1 for a in range(ndim)])
 
 
 def _transformed(windows: Array) -> tuple[Array, NDArray[np.int64]]:

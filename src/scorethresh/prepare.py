@@ -90,23 +90,19 @@ class Prepared:
             fourth = float(np.square(known + 0.375, dtype=np.float64).mean())
         else:
             fourth = float(np.mean(self.scale**4))
-        fourth *= float(
-            np.mean([n.sigma**4 if isinstance(n, White) else np.square(n.power).mean() for n in self.noise])
-        )
+        powers = [n.sigma**4 if isinstance(n, White) else np.square(n.power).mean() for n in self.noise]
+        fourth *= float(np.mean(powers))
         # Per entry, that energy varies by 2 sigma^4, and twice the product of noise and bias by 4 sigma^2 bias^2.
         first = (2 * fourth + 2 * math.sqrt(fourth) * filtered) / count
         second = (spread * filtered) ** 2
-        mse, stderr = (
-            (unbiased * second + filtered * first) / (first + second),
-            math.sqrt(first * second / (first + second)),
-        )
-        return mse, stderr
+        mse = (unbiased * second + filtered * first) / (first + second)
+        return mse, math.sqrt(first * second / (first + second))
 
     def restored(self) -> NDArray[Any]:
         """Return the values, by now denoised, in the units, the layout and the dtype of y."""
-        out = (
-            self.values if self.mix is None else np.tensordot(self.mix.T.astype(self.values.dtype), self.values, axes=1)
-        )
+        out = self.values
+        if self.mix is not None:
+            out = np.tensordot(self.mix.T.astype(out.dtype), out, axes=1)
         if self.poisson:
             out = poisson.mean_of(out + self.offset)
         else:

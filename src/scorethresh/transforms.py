@@ -1,12 +1,11 @@
 """Frames for denoising: decimated and undecimated wavelets, and the DCT of every window.
 
-A frame is an analysis D with a synthesis R, ``R D = 1``. What the risk in the domain of the samples needs of it are
-the noise level of every band and the share of a coefficient in the trace of ``R theta D``, which is ``(D R)_jj``.
+A frame is an analysis D with a synthesis R, ``R D = 1``. The filters that it offers are what the noise level of every
+band, and with it the risk in the domain of the samples, is computed from.
 """
 
 from __future__ import annotations
 
-import difflib
 import functools
 import itertools
 import math
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _validate
 from ._validate import Array
 
 __all__ = ["Decimated", "Undecimated", "Windows"]
@@ -30,6 +30,11 @@ def cropped(a: NDArray[Any], slices: Iterable[slice]) -> NDArray[Any]:
     index: Any = (..., *slices)
     out: NDArray[Any] = a[index]
     return out
+
+
+def along(v: Floats, axis: int, ndim: int) -> Floats:
+    """Return a vector so that it broadcasts along one of ndim axes."""
+    return v.reshape([-1 if a == axis else 1 for a in range(ndim)])
 
 
 def reflected(y: Floats, pads: Sequence[tuple[int, int]]) -> Floats:
@@ -49,11 +54,18 @@ def wavelet(name: str) -> Any:
 
     known = pywt.wavelist(kind="discrete")
     if name not in known:
-        near = difflib.get_close_matches(str(name).lower(), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        msg = f"unknown wavelet {name!r}.{hint} pywt.wavelist(kind='discrete') lists them all."
-        raise ValueError(msg)
+        remedy = "pywt.wavelist(kind='discrete') lists them all."
+        raise _validate.unknown(what="wavelet", name=name, known=known, remedy=remedy)
     return pywt.Wavelet(name)
+
+
+# The most levels by default, by the number of axes.
+_LEVELS = {1: 12, 2: 5, 3: 3}
+
+
+def default_levels(shape: tuple[int, ...]) -> int:
+    """Return how many levels suit data of a shape: four positions of the coarsest wavelet along the longest axis."""
+    return max(min(int(math.log2(max(shape))) - 2, _LEVELS[len(shape)]), 1)
 
 
 def details(levels: int, ndim: int) -> Iterator[tuple[int, str]]:
@@ -93,10 +105,6 @@ class Undecimated:
     def filters(self, level: int) -> list[Array]:
         """Return the filters (mean, detail) of one axis at a level, as two rows."""
         return [f / 2 ** (level / 2) for f in _cascade(self.wavelet, level)]
-
-    def share(self, level: int, ndim: int) -> float:
-        """Return the share of a coefficient in the trace, over all bands of a level the same."""
-        return 2.0 ** (-level * ndim)
 
     def apply(self, y: Floats, shrink: Shrink, ndim: int) -> Floats:
         """Return the synthesis of ``shrink(k, coefficients)`` over the bands k of `details`, for the last axes.
@@ -165,10 +173,6 @@ class Decimated:
     def filters(self, level: int) -> list[Array]:
         """Return the filters (mean, detail) of one axis at a level, as two rows."""
         return list(_cascade(self.wavelet, level))
-
-    def share(self, level: int, ndim: int) -> float:
-        """Return the share of a coefficient in the trace."""
-        return 1.0
 
     def inside(self, shape: tuple[int, ...]) -> list[slice]:
         """Return where in a band the coefficients of the data are: everywhere."""
@@ -281,7 +285,7 @@ class Windows:
         total, trace = total.reshape(parts, *total.shape[4 - ndim :]), trace.reshape(total.shape[4 - ndim :])
         trace = np.ascontiguousarray(cropped(trace, crop))
         for axis, (b, n) in enumerate(zip(self.block, shape, strict=True)):
-            trace *= _mirrored(b, n).astype(dtype).reshape([-1 if a == axis else 1 for a in range(ndim)])
+            trace *= along(_mirrored(b, n).astype(dtype), axis, ndim)
         return cropped(total, crop), trace
 
 
