@@ -1,8 +1,12 @@
+import functools
+
 import numpy as np
 import pytest
 import pywt
 
 import scorethresh as st
+from scorethresh.noise import Spectrum, estimate_spectrum
+from scorethresh.transforms import dct_matrix
 
 
 def test_mad_of_coefficients(rng):
@@ -31,6 +35,22 @@ def test_signals_need_their_domain_said(rng):
     assert st.estimate_sigma(y) > 10
 
 
+@pytest.mark.parametrize(("n", "off"), [(2048, 0.15), (65536, 0.05)])
+def test_a_chirp_is_not_noise(rng, n, off):
+    """It sweeps all frequencies, each for a short time: no band is free of it, but most of a spectrogram is."""
+    t = np.linspace(0, 1, n)
+    y = 10 * np.sin(0.4 * np.pi * n * t**2) + rng.normal(size=n)
+    assert st.estimate_sigma(y, domain="samples") == pytest.approx(1, rel=off)
+
+
+def test_texture_almost_everywhere_is_not_noise(rng):
+    """One window in twenty is free of a texture that has three times the level of the noise."""
+    texture = 15 * rng.normal(size=(512, 512)).round()
+    texture[200:320, 200:320] = 0
+    y = texture + rng.normal(scale=5, size=texture.shape)
+    assert st.estimate_sigma(y) == pytest.approx(5, rel=0.07)
+
+
 def test_volumes_integers_and_thin_arrays(rng):
     volume = (100 + rng.normal(scale=9, size=(30, 31, 32))).astype(np.int16)
     assert st.estimate_sigma(volume) == pytest.approx(9, rel=0.05)
@@ -48,6 +68,50 @@ def test_scale(rng):
     y = rng.normal(size=(40, 50))
     for c in (1e-150, 7.0, 1e150):
         assert st.estimate_sigma(c * y) == pytest.approx(c * st.estimate_sigma(y), rel=1e-12)
+
+
+def blurred(rng, shape, width):
+    """Return noise of level 1 and its power spectrum."""
+    power = functools.reduce(
+        np.multiply.outer, [np.exp(-((2 * np.pi * np.fft.fftfreq(n) * width) ** 2)) for n in shape]
+    )
+    power /= power.mean()
+    return np.fft.ifftn(np.fft.fftn(rng.normal(size=shape)) * np.sqrt(power)).real, power
+
+
+@pytest.mark.parametrize(
+    ("clean", "block"),
+    [(pywt.data.camera(), 16), (pywt.data.demo_signal("Doppler", 16384) * 60, 64), (np.zeros((40, 44, 48)), 8)],
+)
+def test_the_spectrum_under_a_signal(rng, clean, block):
+    noise, power = blurred(rng, clean.shape, 1.0)
+    found = estimate_spectrum(clean + 20 * noise)
+    filters = [dct_matrix(block)] * clean.ndim
+    seen, true = (Spectrum(p).variances(filters) for p in (found, 400 * power))
+    noisy = true > 10  # elsewhere any signal is more
+    assert np.exp(np.mean(np.log(seen / true)[noisy])) == pytest.approx(1, rel=0.15)
+    assert np.std(np.log(seen / true)[noisy]) < 0.35
+
+
+@pytest.mark.parametrize("shape", [(64,), (200,), (16, 16), (100, 100), (3, 200)])
+def test_few_windows_do_not_make_more_noise(shape):
+    powers = [estimate_spectrum(np.random.default_rng(k).normal(size=shape)).mean() for k in range(40)]
+    assert np.mean(powers) == pytest.approx(1, abs=4 * np.std(powers) / 40**0.5 + 0.1)
+
+
+def test_constant_regions_have_no_spectrum(rng):
+    y = np.full((256, 256), 7.0)
+    y[:, :100] += rng.normal(scale=3, size=(256, 100))
+    assert estimate_spectrum(y).mean() == pytest.approx(9, rel=0.5)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1 / 255, np.float32(1 / 255), 3.7e9])
+def test_what_a_camera_gives_in_other_units(rng, scale):
+    """Neighbours are equal by chance, which is not the sign of a constant region that it is in other numbers."""
+    y = np.clip(pywt.data.camera() + rng.normal(scale=6, size=(512, 512)), 0, 255).round()
+    expected = st.estimate_sigma(y)
+    assert expected == pytest.approx(6, rel=0.05)
+    assert st.estimate_sigma(y * scale) / scale == pytest.approx(expected, rel=1e-5)
 
 
 def test_errors():

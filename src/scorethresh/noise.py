@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,17 +26,20 @@ _MEDIAN = 0.6744897501960817
 # Whether a transform is needed.
 _DOMAINS = {"coefficients": False, "samples": True}
 
-# Entries of a window along each of so many axes; how many windows are enough, and how many are too few.
-_BLOCK = {1: 16, 2: 8, 3: 4}
-_ENOUGH = 40_000
-_FEW = 300
+# By the number of long axes: windows, as entries along each, and which of their coefficients are looked at, as the part
+# of the windows (the flattest) and the least sum of frequencies, over the largest.
+_READINGS: dict[int, dict[int, list[tuple[float, float]]]] = {
+    1: {block: [(1.0, 0.1), (1.0, 0.5)] for block in (16, 32, 128, 512)},
+    2: {8: [(0.2, 0.7), (0.05, 0.7), (0.05, 0.85), (0.02, 0.85)]},
+    3: {4: [(0.2, 0.7), (0.05, 0.7), (0.05, 0.85), (0.02, 0.85)]},
+}
+# How many windows are too few, and how many entries of windows are enough.
+_FEW = {1: 25, 2: 300, 3: 300}
+_ENOUGH = 2_500_000
 
-# The part of the windows that is looked at: the flattest.
-_FLAT = 0.2
-
-# To take some noise for signal costs more than the converse: the factor on estimated spectra that was best on camera,
-# coins and brick with noise blurred to three widths.
-_CAUTION = 1.15
+# Spectra: frequencies below the first part of the largest are where signal is nearly everywhere; those from there up to
+# the second part tell how much noise there may be below.
+_LOW = 0.1, 0.2
 
 # The least noise variance of a band, over that of white noise of the same level.
 _LEAST = 1e-8
@@ -118,10 +120,12 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
         Noisy coefficients, or a noisy signal, image or volume.
     domain : {"coefficients", "samples"}, optional
         ``"coefficients"``: most entries are noise around zero, and the estimate is the median of ``|y|`` over 0.6745.
-        ``"samples"``: the estimate is the median magnitude of the high frequencies in the flattest fifth of all
-        windows (8 by 8 in an image), flat by their low frequencies, which say nothing about the noise in the high
-        ones. Constant windows and those with clipped entries are left out. Arrays too small for windows are judged
-        by their finest wavelet band. By default a vector is taken to hold coefficients, an array of two or more
+        ``"samples"``: median magnitudes of high frequencies are read in windows and the lowest is taken, unless it
+        is so by chance. In images and volumes (8 by 8, 4 by 4 by 4) they are read in the flattest fifth of the
+        windows and in fewer, flat by their low frequencies, which say nothing about the noise in the high ones; in
+        signals in all windows, tapered, of 16 to 512 entries, long ones being best for oscillations. Constant
+        windows and those with clipped entries are left out. Arrays too small for windows are judged by their finest
+        wavelet band. By default a vector is taken to hold coefficients, an array of two or more
         dimensions samples: for a one-dimensional signal say ``domain="samples"``.
 
     Returns
@@ -165,34 +169,49 @@ def level_of_samples(y: Array) -> float:
     low, high = float(np.nanmin(y)), float(np.nanmax(y))
     if low == high:
         return 0.0
-    discrete = bool(((y == np.rint(y)) | np.isnan(y)).all())
-    windows = _windows((y - low) / (high - low), discrete)
-    if len(windows) < _FEW:
-        for axis in range(y.ndim):
-            if y.shape[axis] >= _HIGH_PASS.size:
-                y = _detail(y, axis)
-        return _mad(y[(y != 0) & ~np.isnan(y)])
-    coefficients, order = _transformed(windows)
-    top = order.max()
-    slow = (order > 0) & (order <= 0.45 * top)
-    flat = np.argsort((coefficients[:, slow] ** 2).sum(axis=1))[: max(int(_FLAT * len(windows)), _FEW)]
-    return _mad(coefficients[flat][:, order >= 0.7 * top]) * (high - low)
+    readings = list(_readings((y - low) / (high - low)))
+    if readings:
+        # All are too large where they meet signal: the lowest is best, unless it is so by chance.
+        return min(readings, key=lambda r: r[0] * (1 + 2 / math.sqrt(r[1])))[0] * (high - low)
+    for axis in range(y.ndim):
+        if y.shape[axis] >= _HIGH_PASS.size:
+            y = _detail(y, axis)
+    return _mad(y[(y != 0) & ~np.isnan(y)])
 
 
-def _windows(y: Array, discrete: bool) -> Array:
-    """Return a sample of the windows of y, of values from 0 to 1: whole, neither constant nor clipped."""
+def _readings(y: Array) -> Iterator[tuple[float, float]]:
+    """Yield noise levels of y, of values from 0 to 1, each with the number of independent entries behind it."""
     long = [axis for axis in range(y.ndim) if y.shape[axis] >= 16][-3:]
-    if not long:
+    discrete = _discrete(y)
+    for block, looks in _READINGS.get(len(long), {}).items():
+        least = block // 8 if len(long) == 1 else 3
+        step = max(least, math.ceil((y.size * block ** len(long) / _ENOUGH) ** (1 / len(long))))
+        windows = _windows(y, long, block, step, discrete)
+        if len(windows) < _FEW[len(long)]:
+            continue
+        if len(long) == 1:  # tapered, oscillations stay at their frequency
+            taper = np.sin(np.pi * (np.arange(block) + 0.5) / block) ** 2
+            windows = windows * (taper / math.sqrt((taper**2).mean()))
+        coefficients, order = _transformed(windows)
+        height = order / order.max()
+        flatness = (coefficients[:, (height > 0) & (height <= 0.45)] ** 2).sum(axis=1)
+        ranked = np.argsort(flatness)
+        for part, lowest in looks:
+            flat = ranked[: max(int(part * len(windows)), _FEW[len(long)])]
+            values = coefficients[flat][:, height >= lowest]
+            covered = len(flat) * step ** len(long) * np.mean(height >= lowest)
+            yield _mad(values), min(values.size, covered)
+
+
+def _windows(y: Array, long: Sequence[int], block: int, step: int, discrete: bool) -> Array:
+    """Return windows of y along its long axes: whole, neither constant nor clipped."""
+    if any(y.shape[axis] < block for axis in long):
         return np.empty((0, 1))
-    block = _BLOCK[len(long)]
-    step = max(3, math.ceil((y.size / _ENOUGH) ** (1 / len(long))))
     view = np.lib.stride_tricks.sliding_window_view(y, (block,) * len(long), axis=tuple(long))
     view = view[tuple(slice(None, None, step if axis in long else 1) for axis in range(y.ndim))]
     view = view.reshape(-1, *(block,) * len(long))
     inside = tuple(range(1, view.ndim))
-    # Integers meet their neighbours by chance, other numbers only where there is no noise.
-    equal = (view[..., 1:] == view[..., :-1]).mean(axis=inside)
-    free = (equal <= (0.5 if discrete else 0.0)) & ~np.isnan(view).any(axis=inside)
+    free = _noisy(view, discrete)
     for bound, ends in ((0.0, view.min(axis=inside)), (1.0, view.max(axis=inside))):
         if np.mean(y == bound) > _CLIPPED:
             free &= ends != bound
@@ -200,11 +219,33 @@ def _windows(y: Array, discrete: bool) -> Array:
     return out
 
 
+def _discrete(y: Array) -> bool:
+    """Return whether the values of y are multiples of a number, as those of cameras are."""
+    some = y.reshape(-1)[:: max(y.size // 100_000, 1)]
+    values = np.unique(some[~np.isnan(some)])
+    if values.size < 3:
+        return True
+    spread = values[-1] - values[0]
+    steps = (values - values[0]) * np.rint(spread / np.diff(values).min()) / spread
+    return bool(np.abs(steps - np.rint(steps)).max() < 0.01)
+
+
+def _noisy(windows: Array, discrete: bool) -> NDArray[np.bool_]:
+    """Return which windows have neither constant parts nor NaN."""
+    inside = tuple(range(1, windows.ndim))
+    # Discrete values meet their neighbours by chance, others only where there is no noise.
+    equal = (windows[..., 1:] == windows[..., :-1]).sum(axis=inside)
+    most = windows[0].size / 2 if discrete else 0
+    out: NDArray[np.bool_] = (equal <= most) & ~np.isnan(windows).any(axis=inside)
+    return out
+
+
 def estimate_spectrum(y: Array) -> Array:
     """Return the power spectrum of stationary noise, on the grid of `numpy.fft.fftn`. NaN marks missing entries.
 
-    Windows without overlap are judged flat by those two steps away, whose noise is not theirs; in the flatter half the
-    median of the squared DCT coefficients gives the power at every frequency.
+    At every frequency it is the median of the squared DCT coefficients in the flattest fifth of all windows: flat by
+    other frequencies of theirs, and by the same ones two windows away, where the noise is another. The lowest, where
+    hardly a window is without signal, may not exceed the others, continued, by much.
     """
     if max(y.shape) < _HIGH_PASS.size:
         msg = f"y is too small to tell noise from signal, with shape {y.shape}. Pass the power spectrum of the noise."
@@ -212,32 +253,69 @@ def estimate_spectrum(y: Array) -> Array:
     if np.nanmin(y) == np.nanmax(y):
         return np.zeros(y.shape)
     block = [min({1: 64, 2: 16, 3: 8}[y.ndim], n) for n in y.shape]
-    counts = [n // b for n, b in zip(y.shape, block, strict=True)]
-    view = y[tuple(slice(c * b) for c, b in zip(counts, block, strict=True))]
-    view = view.reshape([n for pair in zip(counts, block, strict=True) for n in pair])
-    view = np.moveaxis(view, range(0, 2 * y.ndim, 2), range(y.ndim))
-    coefficients, order = _transformed(view.reshape(-1, *block))
-    energy = np.where(order > 0, coefficients**2, 0.0).reshape(*counts, -1).sum(axis=-1)
-    energy = np.where(np.isnan(energy), np.inf, energy)
-    around = np.zeros(energy.shape)
-    for axis, shift in itertools.product(range(y.ndim), (2, -2)):
-        around += np.roll(energy, shift, axis) if counts[axis] > 2 else energy
-    whole = np.flatnonzero(np.isfinite(energy))
+    least = math.ceil((y.size * math.prod(block) / _ENOUGH) ** (1 / y.ndim))
+    steps = [max(b // 2, least) for b in block]
+    view = np.lib.stride_tricks.sliding_window_view(y, block)[tuple(slice(None, None, s) for s in steps)]
+    grid, view = view.shape[: y.ndim], view.reshape(-1, *block)
+    whole = np.flatnonzero(_noisy(view, _discrete(y)))
     if not whole.size:
         sides = " x ".join(map(str, block))
-        msg = f"y has no whole window of {sides} entries. Pass the power spectrum of the noise, or sigma."
+        msg = (
+            f"y has no window of {sides} entries without NaN and constant parts. Pass the power spectrum of the noise, "
+            "or sigma."
+        )
         raise ValueError(msg)
-    flat = whole[np.argsort(around.ravel()[whole])[: max(whole.size // 2, min(whole.size, 32))]]
-    power = _CAUTION * np.median(coefficients[flat] ** 2, axis=0) / _MEDIAN**2
-    near = tuple(zip(*np.argwhere(order == 1), strict=True))
-    power[(0,) * y.ndim] = power[near].mean()  # the mean of a window is signal
-    for axis, n in enumerate(y.shape):
-        k = np.minimum(2 * block[axis] * np.abs(np.fft.fftfreq(n)), block[axis] - 1)
-        low = np.minimum(k.astype(int), block[axis] - 2)
-        share = along(k - low, axis, y.ndim)
-        power = np.take(power, low, axis) * (1 - share) + np.take(power, low + 1, axis) * share
-    out: Array = np.maximum(power, np.finfo(float).tiny)
-    return out
+    coefficients, order = _transformed(view)
+    energy = coefficients**2
+    usual = np.median(energy[whole], axis=0)
+    contrast = np.log1p(energy / np.maximum(usual, np.finfo(float).tiny))
+    height, even, varies = order / order.max(), order % 2 == 0, order > 0
+    low = height <= _LOW[1]
+    power = np.zeros(block)
+    for read, others in ((low, ~low), (~low & even, varies & ~even), (~low & ~even, varies & even)):
+        score = contrast[:, others].mean(axis=1)
+        if (read & varies).any():
+            same = contrast[:, read & varies].mean(axis=1).reshape(grid)
+            score += _around(same, [math.ceil(2 * b / s) for b, s in zip(block, steps, strict=True)]).ravel()
+        flat = whole[np.argsort(score[whole])[: max(whole.size // 5, min(whole.size, 32))]]
+        # The median of few squares is too large in the mean.
+        count = flat.size * math.prod(min(s / b, 1.0) for b, s in zip(block, steps, strict=True))
+        power[read] = np.median(energy[flat][:, read], axis=0) / (_MEDIAN**2 * (1 + 1.2 / max(count, 1.0)))
+    power[~varies] = power[order == 1].mean()  # the mean of a window is signal
+    power = np.maximum(power, np.finfo(float).tiny)
+    square = (np.indices(block) ** 2).sum(axis=0)
+    known = (height >= _LOW[0]) & low
+    if np.unique(square[known]).size > 1:
+        slope, start = np.polyfit(square[known], np.log(power[known]), 1)
+        most = 1.5 * np.exp(start + min(slope, 0.0) * square)
+        power = np.where(height < _LOW[0], np.minimum(power, most), power)
+    # Windows see a smoothed spectrum; what smoothing takes from the estimate is given back, once.
+    seen = Spectrum(_between(power, y.shape)).variances([dct_matrix(b) for b in block])
+    return _between(power * np.clip(power / seen, 0.5, 2.0), y.shape)
+
+
+def _around(values: Array, steps: Sequence[int]) -> Array:
+    """Return the mean of the values so many steps away, on both sides along every axis; NaN counts as the largest."""
+    values = np.where(np.isnan(values), np.nanmax(values), values)
+    out, count = np.zeros(values.shape), 0
+    for axis, step in enumerate(steps):
+        n = values.shape[axis]
+        if n > step:
+            near, far = np.arange(n) - step, np.arange(n) + step
+            for at in (np.where(near < 0, far, near), np.where(far >= n, near, far)):
+                out += np.take(values, np.clip(at, 0, n - 1), axis)
+                count += 1
+    return out / max(count, 1)
+
+
+def _between(power: Array, shape: Sequence[int]) -> Array:
+    """Return a spectrum that is known at the frequencies of the DCT on the grid of `numpy.fft.fftn`."""
+    for axis, (block, n) in enumerate(zip(power.shape, shape, strict=True)):
+        k = np.minimum(2 * block * np.abs(np.fft.fftfreq(n)), block - 1)
+        low = np.maximum(np.minimum(k.astype(int), block - 2), 0)
+        share = along(k - low, axis, len(shape))
+        power = np.take(power, low, axis) * (1 - share) + np.take(power, np.minimum(low + 1, block - 1), axis) * share
+    return power
 
 
 def _transformed(windows: Array) -> tuple[Array, NDArray[np.int64]]:
