@@ -243,7 +243,7 @@ def _noisy(windows: Array, discrete: bool) -> NDArray[np.bool_]:
 def estimate_spectrum(y: Array) -> Array:
     """Return the power spectrum of stationary noise, on the grid of `numpy.fft.fftn`. NaN marks missing entries.
 
-    At every frequency it is the median of the squared DCT coefficients in the flattest fifth of all windows: flat by
+    At every frequency it is the median of the squared DCT coefficients in the flattest tenth of all windows: flat by
     other frequencies of theirs, and by the same ones two windows away, where the noise is another. The lowest, where
     hardly a window is without signal, may not exceed the others, continued, by much.
     """
@@ -277,7 +277,7 @@ def estimate_spectrum(y: Array) -> Array:
         if (read & varies).any():
             same = contrast[:, read & varies].mean(axis=1).reshape(grid)
             score += _around(same, [math.ceil(2 * b / s) for b, s in zip(block, steps, strict=True)]).ravel()
-        flat = whole[np.argsort(score[whole])[: max(whole.size // 5, min(whole.size, 32))]]
+        flat = whole[np.argsort(score[whole])[: max(whole.size // 10, min(whole.size, 32))]]
         # The median of few squares is too large in the mean.
         count = flat.size * math.prod(min(s / b, 1.0) for b, s in zip(block, steps, strict=True))
         power[read] = np.median(energy[flat][:, read], axis=0) / (_MEDIAN**2 * (1 + 1.2 / max(count, 1.0)))
