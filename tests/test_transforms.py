@@ -7,6 +7,7 @@ import pytest
 import pywt
 from scipy.fft import dctn, idctn
 
+from scorethresh import transforms
 from scorethresh.noise import Spectrum, White
 from scorethresh.transforms import Decimated, Undecimated, Windows, dct_matrix, details, reflected
 
@@ -101,6 +102,30 @@ def test_the_trace_of_guided_windows_is_that_of_the_matrix(rng):
     impulses = np.eye(12 * 14).reshape(-1, 1, 12, 14)
     exact = sum(frame.guided(e, guide, var, 1.0)[0][e > 0].sum() for e in impulses)
     assert frame.guided(guide, guide, var, 1.0)[1].sum() == pytest.approx(exact, rel=0.02)
+
+
+def test_long_signals_are_cut_in_chunks_without_a_trace(rng, monkeypatch):
+    y = rng.normal(size=(2, 700))
+    whole = Windows((32,), 4).hard(y, np.ones(32), 2.0)
+    monkeypatch.setattr(transforms, "_CHUNK", 100)
+    for a, b in zip(Windows((32,), 4).hard(y, np.ones(32), 2.0), whole, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_traces_of_windows_of_signals(rng, parts):
+    """By differences along many draws of noise, at thresholds, where weights are constant only between jumps."""
+    frame, var = Windows((32,), 4), np.ones(32)
+    y = rng.normal(size=(parts, 4096)) + 4 * np.sin(np.arange(4096) / 9)
+    guide = 3 * rng.normal(size=y.shape)
+    probe = rng.choice([-1.0, 1.0], size=y.shape)
+    linear = (probe * frame.guided(probe, guide, var, 1.0)[0]).sum()
+    assert frame.guided(y, guide, var, 1.0)[1].sum() == pytest.approx(linear, rel=0.05)
+    draws = rng.choice([-1.0, 1.0], size=(8, *y.shape))
+    jumps = np.mean(
+        [(w * (frame.hard(y + 0.1 * w, var, 2.7)[0] - frame.hard(y - 0.1 * w, var, 2.7)[0])).sum() for w in draws]
+    )
+    assert frame.hard(y, var, 2.7)[1].sum() == pytest.approx(jumps / 0.2, rel=0.1)
 
 
 def test_noise_levels_behind_filters(rng):

@@ -42,9 +42,6 @@ def _combine(work, to, matrix, first, stride, rows, step, size, width):
 def _down(work, rows, top, by, row, dy, fold, to):
     """Set the by rows from `to` on to the DCT, down the ring of rows that starts at `top`."""
     half = by // 2
-    if half == 0:
-        for x in range(row):
-            work[to + x] = work[rows + x]
     # Cosines are even or odd about the middle: sums and differences of opposite rows serve half of them each.
     for k in range(half):
         i = rows + ((top + k) % by) * row
@@ -52,7 +49,7 @@ def _down(work, rows, top, by, row, dy, fold, to):
         for x in range(row):
             work[fold + k * row + x] = work[i + x] + work[j + x]
             work[fold + (half + k) * row + x] = work[i + x] - work[j + x]
-    for u in range(by if half else 0):
+    for u in range(by):
         _combine(work, to + u * row, dy, u * by, 1, fold + (u % 2) * half * row, row, half, row)
 
 
@@ -61,10 +58,6 @@ def _up(work, source, weights, count, top, by, bx, dy, fold, sums):
     """Add the inverse DCT of by rows, times the weights of the windows, to the ring of rows that starts at `top`."""
     row = bx * count
     half = by // 2
-    if half == 0:
-        for f in range(bx):
-            for x in range(count):
-                work[sums + f * count + x] += work[weights + x] * work[source + f * count + x]
     for k in range(half):
         _combine(work, fold, dy, k, 2 * by, source, 2 * row, half, row)
         _combine(work, fold + row, dy, by + k, 2 * by, source + row, 2 * row, half, row)

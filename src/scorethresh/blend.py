@@ -82,6 +82,10 @@ class Piece:
     estimate: Floats
     trace: Floats
 
+    def total(self) -> float:
+        """Return the trace, summed."""
+        return float(np.broadcast_to(self.trace, self.estimate[:, 0].shape).sum(dtype=np.float64))
+
 
 class Wavelets:
     """A wavelet frame, its noise levels, and the way to choose the threshold of a band."""
@@ -140,23 +144,6 @@ class Wavelets:
     def apply(self, y: Floats, bands: Sequence[Band], risk: bool = True) -> Piece:
         """Apply thresholds that were chosen before; without `risk` the trace is left out."""
         return self._run(y, lambda k, _: (bands[k].threshold, None), risk)[1]
-
-    def guided(self, y: Floats, guide: Floats) -> Piece:
-        """Multiply coefficients by ``g^2 / (g^2 + strength variance)``, g those of the guide."""
-        factors: dict[int, Floats] = {}
-        inside = self.frame.inside(y.shape[2:])
-        trace = np.full(len(y), self.mean_weight * y.shape[1])
-
-        def look(k: int, g: Floats) -> Floats:
-            square = np.square(g).mean(axis=1, keepdims=True)
-            factors[k] = square / (square + square.dtype.type(_STRENGTH * self.sigmas[k] ** 2))
-            mean = cropped(factors[k], inside).reshape(len(y), -1).mean(axis=1, dtype=np.float64)
-            trace[:] += self.weights[k] * y.shape[1] * mean
-            return g
-
-        self.frame.apply(guide, look, self.ndim)
-        estimate = self.frame.apply(y, lambda k, c: c * factors[k], self.ndim)
-        return Piece(estimate, trace.reshape(-1, *(1,) * self.ndim))
 
     def _run(
         self, y: Floats, choice: Callable[[int, Floats], tuple[float, RiskCurve | None]], risk: bool = True
@@ -258,13 +245,11 @@ class Pieces:
     def __init__(self, waves: Sequence[Wavelets], noise: Noise, shape: tuple[int, ...]) -> None:
         self.waves, self.noise = waves, noise
         self.first, self.second = (
-            [(w, _variances(noise, w.filters(), shape, w.block[0])) for w in some] for some in _WINDOWS[len(shape)]
+            [(w, _variances(noise, w.filters(), shape, w.block[0])) for w in some if w.block[0] <= max(*shape, _SHORT)]
+            for some in _WINDOWS[len(shape)]
         )
         self.names = [f"{w.frame.wavelet} thresholds" for w in waves]
-        if self.second:
-            self.names += [f"guided windows of {w.block[0]}" for w, _ in self.second]
-        else:
-            self.names += [f"guided {w.frame.wavelet}" for w in waves]
+        self.names += [f"guided windows of {w.block[0]}" for w, _ in self.second]
 
     def choose(self, y: Floats) -> tuple[list[list[Band]], list[Piece]]:
         """Choose the thresholds for a batch; return them and all pieces, the guided ones last."""
@@ -272,22 +257,31 @@ class Pieces:
             lambda run: run(), [*(lambda w=w: w.choose(y) for w in self.waves), lambda: self._hard(y)]
         )
         bands, pieces = zip(*chosen, strict=True)
-        return list(bands), [*pieces, *self._guided(y, _mean([*pieces, *hard]))]
+        first = [*pieces, *hard]
+        self.shares = np.full(len(first), 1 / len(first))
+        if y.ndim == 3:  # on signals, windows and wavelets differ far more than on images
+            self.shares = blend_weights(y, first, [piece.total() for piece in first])
+        return list(bands), [*pieces, *self._guided(y, self._guide(first))]
 
     def apply(self, y: Floats, bands: Sequence[Sequence[Band]]) -> list[Piece]:
         """Return all pieces of a batch, with thresholds that were chosen before."""
         pieces = [wave.apply(y, b) for wave, b in zip(self.waves, bands, strict=True)]
-        return [*pieces, *self._guided(y, _mean([*pieces, *self._hard(y)]))]
+        return [*pieces, *self._guided(y, self._guide([*pieces, *self._hard(y)]))]
 
     def _hard(self, y: Floats) -> list[Piece]:
         """Return the estimates by thresholds in windows, which only serve to guide."""
         return [_batched(lambda v, w=w, var=var: w.hard(v, var, _THRESHOLD), y) for w, var in self.first]
 
+    def _guide(self, pieces: Sequence[Piece]) -> Floats:
+        out = np.zeros_like(pieces[0].estimate)
+        for share, piece in zip(self.shares, pieces, strict=True):
+            if share > 0:
+                out += out.dtype.type(share) * piece.estimate
+        return out
+
     def _guided(self, y: Floats, guide: Floats, sparser: int = 1) -> list[Piece]:
         """Return the pieces of the second stage, linear in y for a given guide."""
         windows = [(Windows(w.block, w.step * sparser if w.step > 1 else 1), variance) for w, variance in self.second]
-        if not windows:
-            return [wave.guided(y, guide) for wave in self.waves]
         return _together(
             lambda window: _batched(lambda v, g: window[0].guided(v, g, window[1], _STRENGTH), y, guide), windows
         )
@@ -304,7 +298,7 @@ class Pieces:
         def moved(step: float) -> tuple[Floats, list[Piece]]:
             z = part + part.dtype.type(step) * noise
             pieces = [wave.apply(z, b, risk=False) for wave, b in zip(self.waves, bands, strict=True)]
-            guide = _mean([*pieces, *self._hard(z)])
+            guide = self._guide([*pieces, *self._hard(z)])
             return guide, self._guided(z, guide, _SPARSER)
 
         (one, ahead), (two, behind) = _together(moved, (_STEP, -_STEP))
@@ -315,25 +309,22 @@ class Pieces:
         return ratios
 
 
-def _mean(pieces: Sequence[Piece]) -> Floats:
-    out: Floats = functools.reduce(np.add, [piece.estimate for piece in pieces]) / np.float32(len(pieces))
-    return out
-
-
 def _together(run: Callable[[T], U], items: Sequence[T]) -> list[U]:
     """Map in threads: the loops release the interpreter's lock."""
-    if len(items) == 1:
-        return [run(items[0])]
+    if len(items) < 2:
+        return list(map(run, items))
     with ThreadPoolExecutor(len(items)) as pool:
         return list(pool.map(run, items))
 
 
-# By the number of axes: the windows of the first and of the second stage. Signals have wavelets in both.
+# By the number of axes: the windows of the first and of the second stage. Data smaller than a window do without it,
+# unless it is a short one.
 _WINDOWS: dict[int, tuple[list[Windows], list[Windows]]] = {
-    1: ([], []),
+    1: ([Windows((128,), 8), Windows((1024,), 64)],) * 2,
     2: ([Windows((8, 8))], [Windows((8, 8)), Windows((16, 16), 2)]),
     3: ([Windows((4, 4, 4))], [Windows((4, 4, 4))]),
 }
+_SHORT = 16
 
 
 def _batched(run: Callable[..., tuple[Floats, Floats]], *batches: Floats) -> Piece:

@@ -39,7 +39,7 @@ _BLENDED = {1: ("haar", "sym8"), 2: ("haar",), 3: ("haar",)}
 _WAVELET = {1: "sym8", 2: "haar", 3: "haar"}
 
 # How far windows of both stages reach into a tile from outside.
-_REACH = {1: 0, 2: 30, 3: 6}
+_REACH = {1: 2046, 2: 30, 3: 6}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,11 +242,7 @@ class _Plan:
         self.pieces = Pieces(self.waves, self.noise, y.shape[1:])
         self.bands, pieces = self.pieces.choose(crops)
         self.corrections = self.pieces.corrections(crops, self.bands)
-        shape = crops[:, 0].shape
-        traces = [
-            correction * float(np.broadcast_to(piece.trace, shape).sum(dtype=np.float64))
-            for correction, piece in zip(self.corrections, pieces, strict=True)
-        ]
+        traces = [correction * piece.total() for correction, piece in zip(self.corrections, pieces, strict=True)]
         self.shares = blend_weights(crops, pieces, traces)
         self.weights = dict(zip(self.pieces.names, map(float, self.shares), strict=True))
         return self._mix(pieces) if whole else None

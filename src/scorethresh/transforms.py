@@ -194,8 +194,9 @@ class Decimated:
 # Half the width of the kernel at a jump, over the threshold: small against the noise, wide for so many coefficients.
 _JUMP = 0.04
 
-# Windows in a row that are treated at once.
+# Windows in a row of an image, and entries of the windows of a signal, that are treated at once.
 _STRIP = 128
+_CHUNK = 1 << 20
 
 
 @functools.cache
@@ -218,7 +219,8 @@ class Windows:
 
     def __post_init__(self) -> None:
         # What the loops rely on.
-        assert all(b in (1, 2, 4, 8, 16, 32, 64) and (b == 1 or b % self.step == 0) for b in self.block)
+        assert all(b % self.step == 0 for b in self.block)
+        assert len(self.block) == 1 or all(b in (2, 4, 8, 16, 32, 64) for b in self.block)
 
     def filters(self) -> list[Array]:
         """Return the filters of each axis as rows."""
@@ -230,18 +232,62 @@ class Windows:
         `y` holds parts that share decisions along its first axis. Returned are the estimate and, per entry, the trace
         of noise covariance times derivative, weights taken as constant, the jump included.
         """
-        return self._run(y, None, threshold * np.sqrt(variance), variance)
+        run = self._signal if y.ndim == 2 else self._image
+        return run(y, None, threshold * np.sqrt(variance), variance)
 
     def guided(self, y: Floats, guide: Floats, variance: Array, strength: float) -> tuple[Floats, Floats]:
         """Multiply coefficients by ``g^2 / (g^2 + strength variance)``, g those of a guide; otherwise as `hard`."""
-        return self._run(y, guide, strength * variance, variance)
+        run = self._signal if y.ndim == 2 else self._image
+        return run(y, guide, strength * variance, variance)
 
-    def _run(self, y: Floats, guide: Floats | None, cut: Array, variance: Array) -> tuple[Floats, Floats]:
+    def _signal(self, y: Floats, guide: Floats | None, cut: Array, variance: Array) -> tuple[Floats, Floats]:
+        """Shrink by fast transforms, which pay off for long windows."""
+        from scipy import fft
+
+        (b,), step, n, dtype = self.block, self.step, y.shape[1], y.dtype
+        before = b - 1
+        pads = [(before, before + -(n + b - 2) % step)]
+        wide = [reflected(v, pads) for v in (y, guide) if v is not None]
+        count = (wide[0].shape[1] - b) // step + 1
+        cut, variance = cut.astype(dtype), variance.astype(dtype)
+        cut[0] = 0  # the mean is kept
+        total = np.zeros((len(y), wide[0].shape[1]), dtype)
+        weight, trace = np.zeros((2, wide[0].shape[1]), dtype)
+        chunk = max(_CHUNK // b, 1)
+        for first in range(0, count, chunk):
+            last = min(first + chunk, count) - 1
+            part = slice(first * step, last * step + b)
+            views = [np.lib.stride_tricks.sliding_window_view(v[:, part], b, axis=1)[:, ::step] for v in wide]
+            transformed = [fft.dct(v, norm="ortho") for v in views]
+            square = np.square(transformed[-1]).sum(axis=0)
+            if guide is None:
+                low, limit, high = ((cut * dtype.type(f)) ** 2 for f in (1 - _JUMP, 1, 1 + _JUMP))
+                factor = (square >= limit).astype(dtype)
+                # Coefficients at the jump: with those that are just not kept the window would weigh less.
+                at_jump = (square >= limit) & (square < high), (square < limit) & (square > low)
+                jumps = [some @ variance * dtype.type(0.5 / _JUMP) for some in at_jump]
+            else:
+                square += dtype.type(1e-30)
+                factor = square / (square + len(y) * cut)
+                jumps = [np.zeros(len(square), dtype)] * 2
+            kept = factor**2 @ variance
+            share = (len(y) * (factor @ variance) + jumps[0]) / kept + jumps[1] / (kept + variance.mean())
+            out = fft.idct(transformed[0] * factor, norm="ortho") / kept[:, None]
+            for k in range(0, b, step):
+                at = slice(first * step + k, last * step + k + step)
+                total[:, at] += out[..., k : k + step].reshape(len(y), -1)
+                weight[at] += np.repeat(1 / kept, step)
+                trace[at] += np.repeat(share / b, step)
+        inside = slice(before, before + n)
+        trace = trace[inside] / weight[inside] * _mirrored(b, n).astype(dtype)
+        return np.ascontiguousarray(total[:, inside] / weight[inside]), trace
+
+    def _image(self, y: Floats, guide: Floats | None, cut: Array, variance: Array) -> tuple[Floats, Floats]:
         from . import _native
 
         shape, ndim, dtype = y.shape[1:], len(self.block), y.dtype
         pads = [(b - 1, b - 1 + -(n + b - 2) % self.step) for b, n in zip(self.block, shape, strict=True)]
-        # As volumes, with windows of one entry along axes that are not there.
+        # As volumes, with windows of one entry along an axis that is not there.
         bz, by, bx = (1,) * (3 - ndim) + self.block
         wide = [
             v.reshape(len(y), *(1,) * (3 - ndim), *v.shape[1:])
