@@ -359,7 +359,9 @@ def blend_weights(y: Floats, pieces: Sequence[Piece], traces: Sequence[float]) -
     """
     residuals = [p.estimate - y for p in pieces]
     count = len(pieces)
-    gram = np.array([[_dot(a, b) for b in residuals] for a in residuals])
+    gram = np.empty((count, count))
+    for i, j in itertools.combinations_with_replacement(range(count), 2):
+        gram[i, j] = gram[j, i] = _dot(residuals[i], residuals[j])
     best, least = np.full(count, 1 / count), np.inf
     for some in itertools.chain.from_iterable(itertools.combinations(range(count), n + 1) for n in range(count)):
         chosen = list(some)
