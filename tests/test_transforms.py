@@ -76,7 +76,7 @@ def slow_windows(y, guide, block, step, cut, var):
     return (total / weight)[(slice(None), *crop)]
 
 
-@pytest.mark.parametrize("shape", [(1, 40), (1, 13, 18), (2, 13, 18), (1, 6, 7, 9)])
+@pytest.mark.parametrize("shape", [(1, 40), (2, 40), (1, 13, 18), (2, 13, 18), (1, 6, 7, 9)])
 @pytest.mark.parametrize("step", [1, 2])
 def test_windows_match_their_definition(rng, shape, step):
     block = {1: (8,), 2: (4, 8), 3: (2, 4, 4)}[len(shape) - 1]

@@ -74,12 +74,12 @@ class Spectrum:
         """Return the variance behind every combination of filters: one row of `filters[axis]` per axis."""
         out = self.power
         for rows in filters:  # each turns the first axis into one of filters, and puts it last
-            n = out.shape[0]
-            wrapped = np.zeros((len(rows), n))
-            for k in range(0, rows.shape[1], n):
-                wrapped[:, : rows.shape[1] - k] += rows[:, k : k + n]
-            gain = np.abs(np.fft.fft(wrapped, axis=1)) ** 2 / n
-            out = np.tensordot(out, gain, axes=([0], [1]))
+            n, size = out.shape[0], rows.shape[1]
+            distance = np.arange(size) % n
+            covariance = np.fft.rfft(out, axis=0).real[np.minimum(distance, n - distance)] / n
+            lags = _lags(rows)
+            lags[:, 1:] *= 2
+            out = np.tensordot(covariance, lags, axes=([0], [1]))
         # Where there is no noise at all, a little is taken to be, about as much as single precision adds.
         out = np.maximum(out, _LEAST * White(math.sqrt(self.power.mean())).variances(filters))
         return out
@@ -101,14 +101,15 @@ def mirrored_energy(rows: Array, n: int) -> Array:
 
     An entry comes again every 2 n, and mirrored: over all positions, that is at every odd distance once.
     """
+    lags = _lags(rows)
+    energy: Array = lags[:, 0] + 2 * lags[:, 2 * n :: 2 * n].sum(axis=1) + 2 * lags[:, 1::2].sum(axis=1) / n
+    return np.maximum(energy, 0.0)
+
+
+def _lags(rows: Array) -> Array:
+    """Return the sum of the products of the entries of a filter that lie 0, 1, 2, ... apart; filters are rows."""
     size = rows.shape[1]
-    out = []
-    for row in rows:
-        full = np.fft.rfft(row, 2 * size)
-        lags = np.fft.irfft(np.abs(full) ** 2, 2 * size)  # from 0 up, then from below 0
-        out.append(lags[0] + 2 * lags[2 * n : size : 2 * n].sum() + 2 * lags[1:size:2].sum() / n)
-    energy: Array = np.maximum(np.array(out), 0.0)
-    return energy
+    return np.stack([np.fft.irfft(np.abs(np.fft.rfft(row, 2 * size)) ** 2, 2 * size)[:size] for row in rows])
 
 
 def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
@@ -123,10 +124,10 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
         ``"samples"``: median magnitudes of high frequencies are read in windows and the lowest is taken, unless it
         is so by chance. In images and volumes (8 by 8, 4 by 4 by 4) they are read in the flattest fifth of the
         windows and in fewer, flat by their low frequencies, which say nothing about the noise in the high ones; in
-        signals in all windows, tapered, of 16 to 512 entries, long ones being best for oscillations. Constant
-        windows and those with clipped entries are left out. Arrays too small for windows are judged by their finest
-        wavelet band. By default a vector is taken to hold coefficients, an array of two or more
-        dimensions samples: for a one-dimensional signal say ``domain="samples"``.
+        signals in all windows, tapered, of 16 to 512 entries, long ones being best for oscillations. Windows with
+        constant parts, and those near the end of a range that cuts noise off, are left out. Arrays too small for
+        windows are judged by their finest wavelet band. By default a vector is taken to hold coefficients, an array
+        of two or more dimensions samples: for a one-dimensional signal say ``domain="samples"``.
 
     Returns
     -------
@@ -169,24 +170,47 @@ def level_of_samples(y: Array) -> float:
     low, high = float(np.nanmin(y)), float(np.nanmax(y))
     if low == high:
         return 0.0
-    readings = list(_readings((y - low) / (high - low)))
-    if readings:
-        # All are too large where they meet signal: the lowest is best, unless it is so by chance.
-        return min(readings, key=lambda r: r[0] * (1 + 2 / math.sqrt(r[1])))[0] * (high - low)
+    unit = (y - low) / (high - low)
+    level = _lowest(unit, [], 0.0)
+    # Where the range of a device ends, noise is cut off. Windows near it are told by their means: to leave out those
+    # that reach the end would leave those in which there is little noise.
+    ends = [end for end in (0.0, 1.0) if np.count_nonzero(unit == end) > max(_CLIPPED * y.size, 3)]
+    if level is not None:
+        farther = (_lowest(unit, ends, times * level) for times in (3, 2, 1) if ends)
+        return next(filter(None, farther), level) * (high - low)
+    detail = y
     for axis in range(y.ndim):
         if y.shape[axis] >= _HIGH_PASS.size:
-            y = _detail(y, axis)
-    return _mad(y[(y != 0) & ~np.isnan(y)])
+            detail = _detail(detail, axis)
+    values = detail[~np.isnan(detail)]
+    if values.size < min(_FEW[1], detail.size):  # gaps nearly everywhere
+        steps = [np.diff(y, axis=axis).ravel() / math.sqrt(2) for axis in range(y.ndim)]
+        values = np.concatenate([step[~np.isnan(step)] for step in steps])
+    if not values.size:
+        msg = f"y has no two entries side by side, with shape {y.shape}, that are known. Pass sigma."
+        raise ValueError(msg)
+    return _mad(values[values != 0])
 
 
-def _readings(y: Array) -> Iterator[tuple[float, float]]:
-    """Yield noise levels of y, of values from 0 to 1, each with the number of independent entries behind it."""
+def _lowest(y: Array, ends: Sequence[float], margin: float) -> float | None:
+    """Return the lowest reading of y where windows are farther than a margin from the ends of its range."""
+    readings = list(_readings(y, ends, margin))
+    # All are too large where they meet signal: the lowest is best, unless it is so by chance.
+    return min(readings, key=lambda r: r[0] * (1 + 2 / math.sqrt(r[1])))[0] if readings else None
+
+
+def _readings(y: Array, ends: Sequence[float], margin: float) -> Iterator[tuple[float, float]]:
+    """Yield noise levels of y, each with the number of independent entries behind it."""
     long = [axis for axis in range(y.ndim) if y.shape[axis] >= 16][-3:]
     discrete = _discrete(y)
     for block, looks in _READINGS.get(len(long), {}).items():
         least = block // 8 if len(long) == 1 else 3
         step = max(least, math.ceil((y.size * block ** len(long) / _ENOUGH) ** (1 / len(long))))
         windows = _windows(y, long, block, step, discrete)
+        middle = windows.mean(axis=tuple(range(1, windows.ndim)))
+        for end in ends:
+            keep = np.abs(middle - end) > margin
+            windows, middle = windows[keep], middle[keep]
         if len(windows) < _FEW[len(long)]:
             continue
         if len(long) == 1:  # tapered, oscillations stay at their frequency
@@ -200,43 +224,36 @@ def _readings(y: Array) -> Iterator[tuple[float, float]]:
             flat = ranked[: max(int(part * len(windows)), _FEW[len(long)])]
             values = coefficients[flat][:, height >= lowest]
             covered = len(flat) * step ** len(long) * np.mean(height >= lowest)
-            yield _mad(values), min(values.size, covered)
+            count = min(values.size, covered)
+            # The lowest of the many readings of a signal is too low in the mean, by so much on white noise.
+            yield _mad(values) * (1 + 0.4 / math.sqrt(count) if len(long) == 1 else 1.0), count
 
 
 def _windows(y: Array, long: Sequence[int], block: int, step: int, discrete: bool) -> Array:
-    """Return windows of y along its long axes: whole, neither constant nor clipped."""
+    """Return windows of y along its long axes, with neither constant parts nor NaN."""
     if any(y.shape[axis] < block for axis in long):
         return np.empty((0, 1))
     view = np.lib.stride_tricks.sliding_window_view(y, (block,) * len(long), axis=tuple(long))
     view = view[tuple(slice(None, None, step if axis in long else 1) for axis in range(y.ndim))]
     view = view.reshape(-1, *(block,) * len(long))
-    inside = tuple(range(1, view.ndim))
-    free = _noisy(view, discrete)
-    for bound, ends in ((0.0, view.min(axis=inside)), (1.0, view.max(axis=inside))):
-        if np.mean(y == bound) > _CLIPPED:
-            free &= ends != bound
-    out: Array = view[free]
+    out: Array = view[_noisy(view, discrete)]
     return out
 
 
 def _discrete(y: Array) -> bool:
-    """Return whether the values of y are multiples of a number, as those of cameras are."""
+    """Return whether most values of y come again, as those of cameras do, in any units."""
     some = y.reshape(-1)[:: max(y.size // 100_000, 1)]
-    values = np.unique(some[~np.isnan(some)])
-    if values.size < 3:
-        return True
-    spread = values[-1] - values[0]
-    steps = (values - values[0]) * np.rint(spread / np.diff(values).min()) / spread
-    return bool(np.abs(steps - np.rint(steps)).max() < 0.01)
+    times = np.unique(some[~np.isnan(some)], return_counts=True)[1]
+    return bool(np.mean(times > 1) > 0.5)
 
 
 def _noisy(windows: Array, discrete: bool) -> NDArray[np.bool_]:
     """Return which windows have neither constant parts nor NaN."""
     inside = tuple(range(1, windows.ndim))
     # Discrete values meet their neighbours by chance, others only where there is no noise.
-    equal = (windows[..., 1:] == windows[..., :-1]).sum(axis=inside)
+    equal = [(np.diff(windows, axis=axis) == 0).sum(axis=inside) for axis in inside]
     most = windows[0].size / 2 if discrete else 0
-    out: NDArray[np.bool_] = (equal <= most) & ~np.isnan(windows).any(axis=inside)
+    out: NDArray[np.bool_] = (np.max(equal, axis=0) <= most) & ~np.isnan(windows).any(axis=inside)
     return out
 
 
@@ -279,8 +296,9 @@ def estimate_spectrum(y: Array) -> Array:
             score += _around(same, [math.ceil(2 * b / s) for b, s in zip(block, steps, strict=True)]).ravel()
         flat = whole[np.argsort(score[whole])[: max(whole.size // 10, min(whole.size, 32))]]
         # The median of few squares is too large in the mean.
-        count = flat.size * math.prod(min(s / b, 1.0) for b, s in zip(block, steps, strict=True))
-        power[read] = np.median(energy[flat][:, read], axis=0) / (_MEDIAN**2 * (1 + 1.2 / max(count, 1.0)))
+        shares = [((g - 1) * s + b) / (g * b) for g, s, b in zip(grid, steps, block, strict=True)]
+        count = flat.size * math.prod(min(share, 1.0) for share in shares) ** 0.8
+        power[read] = np.median(energy[flat][:, read], axis=0) / (_MEDIAN**2 * min(1 + 2 / count, 2.2))
     power[~varies] = power[order == 1].mean()  # the mean of a window is signal
     power = np.maximum(power, np.finfo(float).tiny)
     square = (np.indices(block) ** 2).sum(axis=0)
