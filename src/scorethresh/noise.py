@@ -171,12 +171,13 @@ def level_of_samples(y: Array) -> float:
     if low == high:
         return 0.0
     unit = (y - low) / (high - low)
-    level = _lowest(unit, [], 0.0)
+    spectra = list(_spectra(unit))
+    level = _lowest(spectra, [], 0.0)
     # Where the range of a device ends, noise is cut off. Windows near it are told by their means: to leave out those
     # that reach the end would leave those in which there is little noise.
     ends = [end for end in (0.0, 1.0) if np.count_nonzero(unit == end) > max(_CLIPPED * y.size, 3)]
     if level is not None:
-        farther = (_lowest(unit, ends, times * level) for times in (3, 2, 1) if ends)
+        farther = (_lowest(spectra, ends, times * level) for times in (3, 2, 1) if ends)
         return next(filter(None, farther), level) * (high - low)
     detail = y
     for axis in range(y.ndim):
@@ -192,52 +193,57 @@ def level_of_samples(y: Array) -> float:
     return _mad(values[values != 0])
 
 
-def _lowest(y: Array, ends: Sequence[float], margin: float) -> float | None:
-    """Return the lowest reading of y where windows are farther than a margin from the ends of its range."""
-    readings = list(_readings(y, ends, margin))
+def _lowest(spectra: Sequence[_Spectra], ends: Sequence[float], margin: float) -> float | None:
+    """Return the lowest reading of windows whose means are farther than a margin from the ends of a range."""
+    readings = [reading for some in spectra for reading in some.readings(ends, margin)]
     # All are too large where they meet signal: the lowest is best, unless it is so by chance.
     return min(readings, key=lambda r: r[0] * (1 + 2 / math.sqrt(r[1])))[0] if readings else None
 
 
-def _readings(y: Array, ends: Sequence[float], margin: float) -> Iterator[tuple[float, float]]:
-    """Yield noise levels of y, each with the number of independent entries behind it."""
-    long = [axis for axis in range(y.ndim) if y.shape[axis] >= 16][-3:]
+@dataclass(frozen=True, eq=False)
+class _Spectra:
+    """Windows of one size: their means, their DCT, and the entries of the data that there are per window."""
+
+    middle: Array
+    coefficients: Array
+    order: NDArray[np.int64]
+    entries: int
+
+    def readings(self, ends: Sequence[float], margin: float) -> Iterator[tuple[float, float]]:
+        """Yield noise levels, each with the number of independent entries behind it."""
+        free = np.all([np.abs(self.middle - end) > margin for end in ends], axis=0) if ends else slice(None)
+        coefficients, height = self.coefficients[free], self.order / self.order.max()
+        few = _FEW[self.order.ndim]
+        if len(coefficients) < few:
+            return
+        flatness = (coefficients[:, (height > 0) & (height <= 0.45)] ** 2).sum(axis=1)
+        ranked = np.argsort(flatness)
+        for part, lowest in _READINGS[self.order.ndim][len(self.order)]:
+            flat = ranked[: max(int(part * len(coefficients)), few)]
+            values = coefficients[flat][:, height >= lowest]
+            count = min(values.size, len(flat) * self.entries * np.mean(height >= lowest))
+            # The lowest of the many readings of a signal is too low in the mean, by so much on white noise.
+            yield _mad(values) * (1 + 0.4 / math.sqrt(count) if self.order.ndim == 1 else 1.0), count
+
+
+def _spectra(y: Array) -> Iterator[_Spectra]:
+    """Yield the windows of y along its long axes, of every size, that fit, with neither constant parts nor NaN."""
+    long = tuple(axis for axis in range(y.ndim) if y.shape[axis] >= 16)[-3:]
     discrete = _discrete(y)
-    for block, looks in _READINGS.get(len(long), {}).items():
+    for block in _READINGS.get(len(long), {}):
+        if any(y.shape[axis] < block for axis in long):
+            continue
         least = block // 8 if len(long) == 1 else 3
         step = max(least, math.ceil((y.size * block ** len(long) / _ENOUGH) ** (1 / len(long))))
-        windows = _windows(y, long, block, step, discrete)
+        view = np.lib.stride_tricks.sliding_window_view(y, (block,) * len(long), axis=long)
+        view = view[tuple(slice(None, None, step if axis in long else 1) for axis in range(y.ndim))]
+        view = view.reshape(-1, *(block,) * len(long))
+        windows = view[_noisy(view, discrete)]
         middle = windows.mean(axis=tuple(range(1, windows.ndim)))
-        for end in ends:
-            keep = np.abs(middle - end) > margin
-            windows, middle = windows[keep], middle[keep]
-        if len(windows) < _FEW[len(long)]:
-            continue
         if len(long) == 1:  # tapered, oscillations stay at their frequency
             taper = np.sin(np.pi * (np.arange(block) + 0.5) / block) ** 2
             windows = windows * (taper / math.sqrt((taper**2).mean()))
-        coefficients, order = _transformed(windows)
-        height = order / order.max()
-        flatness = (coefficients[:, (height > 0) & (height <= 0.45)] ** 2).sum(axis=1)
-        ranked = np.argsort(flatness)
-        for part, lowest in looks:
-            flat = ranked[: max(int(part * len(windows)), _FEW[len(long)])]
-            values = coefficients[flat][:, height >= lowest]
-            covered = len(flat) * step ** len(long) * np.mean(height >= lowest)
-            count = min(values.size, covered)
-            # The lowest of the many readings of a signal is too low in the mean, by so much on white noise.
-            yield _mad(values) * (1 + 0.4 / math.sqrt(count) if len(long) == 1 else 1.0), count
-
-
-def _windows(y: Array, long: Sequence[int], block: int, step: int, discrete: bool) -> Array:
-    """Return windows of y along its long axes, with neither constant parts nor NaN."""
-    if any(y.shape[axis] < block for axis in long):
-        return np.empty((0, 1))
-    view = np.lib.stride_tricks.sliding_window_view(y, (block,) * len(long), axis=tuple(long))
-    view = view[tuple(slice(None, None, step if axis in long else 1) for axis in range(y.ndim))]
-    view = view.reshape(-1, *(block,) * len(long))
-    out: Array = view[_noisy(view, discrete)]
-    return out
+        yield _Spectra(middle, *_transformed(windows), step ** len(long))
 
 
 def _discrete(y: Array) -> bool:
@@ -288,16 +294,18 @@ def estimate_spectrum(y: Array) -> Array:
     contrast = np.log1p(energy / np.maximum(usual, np.finfo(float).tiny))
     height, even, varies = order / order.max(), order % 2 == 0, order > 0
     low = height <= _LOW[1]
+    away = [math.ceil(2 * b / s) for b, s in zip(block, steps, strict=True)]
+    # How far windows are independent, for they overlap.
+    shares = [min(((g - 1) * s + b) / (g * b), 1.0) for g, s, b in zip(grid, steps, block, strict=True)]
     power = np.zeros(block)
     for read, others in ((low, ~low), (~low & even, varies & ~even), (~low & ~even, varies & even)):
         score = contrast[:, others].mean(axis=1)
         if (read & varies).any():
             same = contrast[:, read & varies].mean(axis=1).reshape(grid)
-            score += _around(same, [math.ceil(2 * b / s) for b, s in zip(block, steps, strict=True)]).ravel()
+            score += _around(same, away).ravel()
         flat = whole[np.argsort(score[whole])[: max(whole.size // 10, min(whole.size, 32))]]
         # The median of few squares is too large in the mean.
-        shares = [((g - 1) * s + b) / (g * b) for g, s, b in zip(grid, steps, block, strict=True)]
-        count = flat.size * math.prod(min(share, 1.0) for share in shares) ** 0.8
+        count = flat.size * math.prod(shares) ** 0.8
         power[read] = np.median(energy[flat][:, read], axis=0) / (_MEDIAN**2 * min(1 + 2 / count, 2.2))
     power[~varies] = power[order == 1].mean()  # the mean of a window is signal
     power = np.maximum(power, np.finfo(float).tiny)

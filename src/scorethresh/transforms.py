@@ -232,27 +232,37 @@ class Windows:
         `y` holds parts that share decisions along its first axis. Returned are the estimate and, per entry, the trace
         of noise covariance times derivative, weights taken as constant, the jump included.
         """
-        run = self._signal if y.ndim == 2 else self._image
-        return run(y, None, threshold * np.sqrt(variance), variance)
+        return self._run(y, None, threshold * np.sqrt(variance), variance)
 
     def guided(self, y: Floats, guide: Floats, variance: Array, strength: float) -> tuple[Floats, Floats]:
         """Multiply coefficients by ``g^2 / (g^2 + strength variance)``, g those of a guide; otherwise as `hard`."""
-        run = self._signal if y.ndim == 2 else self._image
-        return run(y, guide, strength * variance, variance)
+        return self._run(y, guide, strength * variance, variance)
 
-    def _signal(self, y: Floats, guide: Floats | None, cut: Array, variance: Array) -> tuple[Floats, Floats]:
-        """Shrink by fast transforms, which pay off for long windows."""
+    def _run(self, y: Floats, guide: Floats | None, cut: Array, variance: Array) -> tuple[Floats, Floats]:
+        shape, ndim, dtype = y.shape[1:], len(self.block), y.dtype
+        pads = [(b - 1, b - 1 + -(n + b - 2) % self.step) for b, n in zip(self.block, shape, strict=True)]
+        wide = [reflected(v, pads) for v in (y, guide) if v is not None]
+        # The loops read raw memory.
+        cut, variance = np.array(cut, dtype, order="C"), np.ascontiguousarray(variance, dtype)
+        cut.flat[0] = 0  # the mean is kept
+        total, weight, trace = (self._signal if ndim == 1 else self._image)(wide, cut, variance)
+        total /= weight
+        trace /= weight
+        crop = tuple(slice(before, before + n) for (before, _), n in zip(pads, shape, strict=True))
+        trace = np.ascontiguousarray(cropped(trace, crop))
+        for axis, (b, n) in enumerate(zip(self.block, shape, strict=True)):
+            trace *= along(_mirrored(b, n).astype(dtype), axis, ndim)
+        return cropped(total, crop), trace
+
+    def _signal(self, wide: list[Floats], cut: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the weighted sums, the weights and the weighted traces by fast transforms, for windows may be long."""
         from scipy import fft
 
-        (b,), step, n, dtype = self.block, self.step, y.shape[1], y.dtype
-        before = b - 1
-        pads = [(before, before + -(n + b - 2) % step)]
-        wide = [reflected(v, pads) for v in (y, guide) if v is not None]
-        count = (wide[0].shape[1] - b) // step + 1
-        cut, variance = cut.astype(dtype), variance.astype(dtype)
-        cut[0] = 0  # the mean is kept
-        total = np.zeros((len(y), wide[0].shape[1]), dtype)
-        weight, trace = np.zeros((2, wide[0].shape[1]), dtype)
+        (b,), step, dtype = self.block, self.step, cut.dtype
+        parts, width = wide[0].shape
+        count = (width - b) // step + 1
+        total = np.zeros_like(wide[0])
+        weight, trace = np.zeros((2, width), dtype)
         chunk = max(_CHUNK // b, 1)
         for first in range(0, count, chunk):
             last = min(first + chunk, count) - 1
@@ -260,7 +270,7 @@ class Windows:
             views = [np.lib.stride_tricks.sliding_window_view(v[:, part], b, axis=1)[:, ::step] for v in wide]
             transformed = [fft.dct(v, norm="ortho") for v in views]
             square = np.square(transformed[-1]).sum(axis=0)
-            if guide is None:
+            if len(wide) == 1:
                 low, limit, high = ((cut * dtype.type(f)) ** 2 for f in (1 - _JUMP, 1, 1 + _JUMP))
                 factor = (square >= limit).astype(dtype)
                 # Coefficients at the jump: with those that are just not kept the window would weigh less.
@@ -268,39 +278,31 @@ class Windows:
                 jumps = [some @ variance * dtype.type(0.5 / _JUMP) for some in at_jump]
             else:
                 square += dtype.type(1e-30)
-                factor = square / (square + len(y) * cut)
+                factor = square / (square + parts * cut)
                 jumps = [np.zeros(len(square), dtype)] * 2
             kept = factor**2 @ variance
-            share = (len(y) * (factor @ variance) + jumps[0]) / kept + jumps[1] / (kept + variance.mean())
+            share = (parts * (factor @ variance) + jumps[0]) / kept + jumps[1] / (kept + variance.mean())
             out = fft.idct(transformed[0] * factor, norm="ortho") / kept[:, None]
             for k in range(0, b, step):
                 at = slice(first * step + k, last * step + k + step)
-                total[:, at] += out[..., k : k + step].reshape(len(y), -1)
+                total[:, at] += out[..., k : k + step].reshape(parts, -1)
                 weight[at] += np.repeat(1 / kept, step)
                 trace[at] += np.repeat(share / b, step)
-        inside = slice(before, before + n)
-        trace = trace[inside] / weight[inside] * _mirrored(b, n).astype(dtype)
-        return np.ascontiguousarray(total[:, inside] / weight[inside]), trace
+        return total, weight, trace
 
-    def _image(self, y: Floats, guide: Floats | None, cut: Array, variance: Array) -> tuple[Floats, Floats]:
+    def _image(self, wide: list[Floats], cut: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the same by compiled loops, which are faster for short windows."""
         from . import _native
 
-        shape, ndim, dtype = y.shape[1:], len(self.block), y.dtype
-        pads = [(b - 1, b - 1 + -(n + b - 2) % self.step) for b, n in zip(self.block, shape, strict=True)]
+        dtype, guided, shape = cut.dtype, len(wide) == 2, wide[0].shape
         # As volumes, with windows of one entry along an axis that is not there.
-        bz, by, bx = (1,) * (3 - ndim) + self.block
-        wide = [
-            v.reshape(len(y), *(1,) * (3 - ndim), *v.shape[1:])
-            for v in (reflected(v, pads) for v in (y, guide) if v is not None)
-        ]
+        flat_axes = (1,) * (3 - len(self.block))
+        bz, by, bx = flat_axes + self.block
+        wide = [v.reshape(len(v), *flat_axes, *v.shape[1:]) for v in wide]
         parts, depth, height, width = wide[0].shape
-        cut = cut.copy()
-        cut.flat[0] = 0  # the mean is kept
         boxcar = (1 - _JUMP) ** 2, (1 + _JUMP) ** 2, 0.5 / _JUMP
-        constants = np.array([0, 1, len(y), 1e-30, *boxcar, 1 / (bz * by * bx)])
-        cut, variance, constants, dz, dy, dx = (
-            np.ascontiguousarray(v, dtype) for v in (cut, variance, constants, *map(dct_matrix, (bz, by, bx)))
-        )
+        constants = np.array([0, 1, parts, 1e-30, *boxcar, 1 / (bz * by * bx)])
+        constants, dz, dy, dx = (v.astype(dtype) for v in (constants, *map(dct_matrix, (bz, by, bx))))
         # A strip of the image at a time, for the scratch memory of a strip stays in the cache.
         last = (width - bx) // self.step
         strips = [
@@ -308,7 +310,7 @@ class Windows:
         ]
         count = min(_STRIP, last + 1)
         block = parts * bz * by * bx * count
-        sizes = (3 + 2 * (guide is not None)) * block, (4 + max(by, 2) * bx) * count, 3 * strips[0][1]
+        sizes = (3 + 2 * guided) * block, (4 + max(by, 2) * bx) * count, 3 * strips[0][1]
         work = np.empty(sum(sizes), dtype)
         total = np.zeros_like(wide[0])
         weight, trace = np.zeros((2, depth, height, width), dtype)
@@ -319,20 +321,13 @@ class Windows:
             for start, size in strips:
                 _native.call(
                     f"_frames.sliding_dct_{dtype}",
-                    *(parts, bz, height, width, start, size, by, bx, self.step, int(guide is not None)),
+                    *(parts, bz, height, width, start, size, by, bx, self.step, int(guided)),
                     *(planes[0], planes[-1], dy, dx, cut, variance, constants, out, flat[0], flat[1], work),
                 )
             total[:, z : z + bz] += np.einsum("fk,pfyx->pkyx", dz, out)
             weight[z : z + bz] += flat[0]
             trace[z : z + bz] += flat[1]
-        total /= weight
-        trace /= weight
-        crop = tuple(slice(before, before + n) for (before, _), n in zip(pads, shape, strict=True))
-        total, trace = total.reshape(parts, *total.shape[4 - ndim :]), trace.reshape(total.shape[4 - ndim :])
-        trace = np.ascontiguousarray(cropped(trace, crop))
-        for axis, (b, n) in enumerate(zip(self.block, shape, strict=True)):
-            trace *= along(_mirrored(b, n).astype(dtype), axis, ndim)
-        return cropped(total, crop), trace
+        return total.reshape(shape), weight.reshape(shape[1:]), trace.reshape(shape[1:])
 
 
 def _mirrored(block: int, n: int) -> Array:

@@ -95,11 +95,9 @@ def parse_table(raw: bytes) -> Table:
     alike = [d for d, found in counts.items() if len(found) == 1 and found != {0}]
     delimiter = alike[0] if alike else ","
     rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    start = 0
-    for start, row in enumerate(rows):  # noqa: B007
-        if any(math.isfinite(v) for cell in row if (v := _number(cell, delimiter)) is not None):
-            break
-    else:
+    numbers = ([v for cell in row if (v := _number(cell, delimiter)) is not None] for row in rows)
+    start = next((k for k, row in enumerate(numbers) if any(map(math.isfinite, row))), None)
+    if start is None:
         msg = "there are no numbers in it"
         raise FileError(msg)
     return Table(rows, start, delimiter, "\r\n" if "\r\n" in text else "\n", encoding)
