@@ -315,9 +315,7 @@ def estimate_spectrum(y: Array) -> Array:
         slope, start = np.polyfit(square[known], np.log(power[known]), 1)
         most = 1.5 * np.exp(start + min(slope, 0.0) * square)
         power = np.where(height < _LOW[0], np.minimum(power, most), power)
-    # Windows see a smoothed spectrum; what smoothing takes from the estimate is given back, once.
-    seen = Spectrum(_between(power, y.shape)).variances([dct_matrix(b) for b in block])
-    return _between(power * np.clip(power / seen, 0.5, 2.0), y.shape)
+    return spectrum_behind(power, y.shape)
 
 
 def _around(values: Array, steps: Sequence[int]) -> Array:
@@ -332,6 +330,15 @@ def _around(values: Array, steps: Sequence[int]) -> Array:
                 out += np.take(values, np.clip(at, 0, n - 1), axis)
                 count += 1
     return out / max(count, 1)
+
+
+def spectrum_behind(power: Array, shape: Sequence[int]) -> Array:
+    """Return the spectrum, on the grid of `numpy.fft.fftn`, of which the DCT of windows sees this power.
+
+    Windows see it smoothed; what that takes from the power, put on the grid, is given back, once.
+    """
+    seen = Spectrum(_between(power, shape)).variances([dct_matrix(b) for b in power.shape])
+    return _between(power * np.clip(power / seen, 0.5, 2.0), shape)
 
 
 def _between(power: Array, shape: Sequence[int]) -> Array:
