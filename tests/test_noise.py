@@ -52,6 +52,20 @@ def test_texture_almost_everywhere_is_not_noise(rng):
     assert st.estimate_sigma(y) == pytest.approx(5, rel=0.07)
 
 
+@pytest.mark.parametrize(("shape", "level"), [((384, 384), 10), ((384, 384), 20), ((48, 64, 64), 10)])
+def test_texture_everywhere_is_not_noise(rng, shape, level):
+    """Its strength varies, its spectrum does not; at high frequencies it is about as strong as the noise."""
+    f = np.sqrt(functools.reduce(np.add.outer, [np.fft.fftfreq(n) ** 2 for n in shape]))
+    texture, strength = (np.fft.ifftn(np.fft.fftn(rng.normal(size=shape)) * g).real for g in (1 / (0.03 + f), f < 0.03))
+    y = 40 * texture / texture.std() * np.exp(strength / strength.std() / 2) + rng.normal(scale=level, size=shape)
+    assert st.estimate_sigma(y) == pytest.approx(level, rel=0.1)
+
+
+def test_no_high_frequencies_at_all():
+    t = np.cos(np.pi * (np.arange(512) + 0.5) / 8)
+    assert st.estimate_sigma(np.add.outer(t, 3 * t)) < 0.01
+
+
 def test_volumes_integers_and_thin_arrays(rng):
     volume = (100 + rng.normal(scale=9, size=(30, 31, 32))).astype(np.int16)
     assert st.estimate_sigma(volume) == pytest.approx(9, rel=0.05)

@@ -33,6 +33,12 @@ _READINGS: dict[int, dict[int, list[tuple[float, float]]]] = {
     2: {8: [(0.2, 0.7), (0.05, 0.7), (0.05, 0.85), (0.02, 0.85)]},
     3: {4: [(0.2, 0.7), (0.05, 0.7), (0.05, 0.85), (0.02, 0.85)]},
 }
+# Where no window is flat: bands of middle frequencies, and the least of the high ones, over the largest sum. The first
+# pair tells texture from noise more sharply, in the second the two grow and fall together more nearly.
+_PAIRS = [((0.2, 0.65), 0.75), ((0.6, 0.8), 0.85)]
+# The part of the windows that are the flat ones, and the least part of the power in them that may be noise.
+_FLAT, _NOISE = 0.1, 0.35
+
 # How many windows are too few, and how many entries of windows are enough.
 _FEW = {1: 25, 2: 300, 3: 300}
 _ENOUGH = 2_500_000
@@ -124,7 +130,9 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
         ``"samples"``: median magnitudes of high frequencies are read in windows and the lowest is taken, unless it
         is so by chance. In images and volumes (8 by 8, 4 by 4 by 4) they are read in the flattest fifth of the
         windows and in fewer, flat by their low frequencies, which say nothing about the noise in the high ones; in
-        signals in all windows, tapered, of 16 to 512 entries, long ones being best for oscillations. Windows with
+        signals in all windows, tapered, of 16 to 512 entries, long ones being best for oscillations. Where texture is
+        everywhere, images and volumes are also read where it would vanish: from flat windows to others its power grows
+        at high frequencies as at middle ones, in which white noise is alike. Windows with
         constant parts, and those near the end of a range that cuts noise off, are left out. Arrays too small for
         windows are judged by their finest wavelet band. By default a vector is taken to hold coefficients, an array
         of two or more dimensions samples: for a one-dimensional signal say ``domain="samples"``.
@@ -224,6 +232,35 @@ class _Spectra:
             count = min(values.size, len(flat) * self.entries * np.mean(height >= lowest))
             # The lowest of the many readings of a signal is too low in the mean, by so much on white noise.
             yield _mad(values) * (1 + 0.4 / math.sqrt(count) if self.order.ndim == 1 else 1.0), count
+        if self.order.ndim > 1 and _FLAT * len(coefficients) >= few:
+            yield from self._without_texture(coefficients.reshape(len(coefficients), -1))
+
+    def _without_texture(self, coefficients: Array) -> Iterator[tuple[float, float]]:
+        """Yield noise levels, each with the number of entries that would tell as much, where texture is everywhere.
+
+        From flat windows to others the power of texture grows, at middle frequencies and at high ones in proportion,
+        and that of white noise is the same at both: it is where the line through the two means meets the diagonal.
+        Windows are told by other frequencies, for these would favour those in which there is little noise.
+        """
+        order, magnitude, energy = self.order.ravel(), np.abs(coefficients), coefficients**2
+        height, usual = order / order.max(), np.sqrt(energy.mean(axis=0)) + np.finfo(float).tiny
+        for parity in (0, 1):
+            told = order % 2 == parity
+            ranked = np.argsort(magnitude @ ((told & (height > 0) & (height < _PAIRS[0][1])) / usual))
+            for (lowest, highest), high in _PAIRS:
+                bands = np.array([~told & (height > lowest) & (height < highest), height >= high])
+                means = (bands / bands.sum(axis=1, keepdims=True)) @ energy.T
+                flat, rest = np.split(means[:, ranked], [int(_FLAT * len(ranked))], axis=1)
+                (m, h), (more, higher) = (group.mean(axis=1).tolist() for group in (flat, rest))
+                away = (more - higher) - (m - h)
+                if away <= 0 or h == 0:
+                    continue
+                noise = (h * more - m * higher) / away
+                variances = [values.var() / values.size for values in (*flat, *rest)]
+                slopes = np.array([higher - noise, more - noise, h - noise, m - noise]) / away
+                variance = float(slopes**2 @ variances) * self.order.size / self.entries
+                noise = max(noise, _NOISE * h)
+                yield math.sqrt(noise), 8 * noise**2 / max(variance, np.finfo(float).tiny)
 
 
 def _spectra(y: Array) -> Iterator[_Spectra]:
