@@ -6,7 +6,7 @@ import pytest
 import pywt
 
 import scorethresh as st
-from scorethresh.noise import Spectrum, estimate_spectrum
+from scorethresh.noise import _WIDTHS, Spectrum, _under_texture, _uneven, estimate_spectrum
 from scorethresh.transforms import dct_matrix
 
 
@@ -52,12 +52,17 @@ def test_texture_almost_everywhere_is_not_noise(rng):
     assert st.estimate_sigma(y) == pytest.approx(5, rel=0.07)
 
 
+def texture(rng, shape):
+    """Return texture whose strength varies and whose spectrum does not."""
+    f = np.sqrt(functools.reduce(np.add.outer, [np.fft.fftfreq(n) ** 2 for n in shape]))
+    out, strength = (np.fft.ifftn(np.fft.fftn(rng.normal(size=shape)) * g).real for g in (1 / (0.03 + f), f < 0.03))
+    return 40 * out / out.std() * np.exp(strength / strength.std() / 2)
+
+
 @pytest.mark.parametrize(("shape", "level"), [((384, 384), 10), ((384, 384), 20), ((48, 64, 64), 10)])
 def test_texture_everywhere_is_not_noise(rng, shape, level):
-    """Its strength varies, its spectrum does not; at high frequencies it is about as strong as the noise."""
-    f = np.sqrt(functools.reduce(np.add.outer, [np.fft.fftfreq(n) ** 2 for n in shape]))
-    texture, strength = (np.fft.ifftn(np.fft.fftn(rng.normal(size=shape)) * g).real for g in (1 / (0.03 + f), f < 0.03))
-    y = 40 * texture / texture.std() * np.exp(strength / strength.std() / 2) + rng.normal(scale=level, size=shape)
+    """At high frequencies it is about as strong as the noise."""
+    y = texture(rng, shape) + rng.normal(scale=level, size=shape)
     assert st.estimate_sigma(y) == pytest.approx(level, rel=0.1)
 
 
@@ -106,6 +111,44 @@ def test_the_spectrum_under_a_signal(rng, clean, block):
     noisy = true > 10  # elsewhere any signal is more
     assert np.exp(np.mean(np.log(seen / true)[noisy])) == pytest.approx(1, rel=0.15)
     assert np.std(np.log(seen / true)[noisy]) < 0.35
+
+
+def log_error(found, true):
+    """Return the mean logarithm of found over true power, where there is noise, as windows see it."""
+    filters = [dct_matrix(16 if found.ndim == 2 else 8)] * found.ndim
+    seen, expected = (Spectrum(p).variances(filters) for p in (found, true))
+    return np.mean(np.log(seen / expected)[expected > 0.02 * expected.max()])
+
+
+@pytest.mark.parametrize("shape", [(384, 384), (64, 64, 64)])
+@pytest.mark.parametrize("width", [0.6, 1.0])
+def test_the_spectrum_under_texture(rng, shape, width):
+    """In the flattest windows there is some twice the power of the noise."""
+    noise, power = blurred(rng, shape, width)
+    assert log_error(estimate_spectrum(texture(rng, shape) + 20 * noise), 400 * power) == pytest.approx(0, abs=0.35)
+
+
+def test_noise_of_any_spectrum_where_windows_are_flat(rng):
+    """White noise and blurred noise together are no blurred noise, but could be taken for that and texture."""
+    noise, power = blurred(rng, (512, 512), 1.5)
+    y = pywt.data.camera() + 20 * noise + 10 * rng.normal(size=(512, 512))
+    assert log_error(estimate_spectrum(y), 400 * power + 100) == pytest.approx(0, abs=0.1)
+
+
+def test_power_of_texture_and_blurred_noise_is_told_apart(rng):
+    frequency = np.hypot(*np.indices((16, 16))) * np.pi / 16
+    noise, growth = 9 * np.exp(-((_WIDTHS[9] * frequency) ** 2)), rng.gamma(2.0, size=(16, 16)) / (0.1 + frequency)
+    for times in (0.0, 0.5, 2.0):
+        found, misfit = _under_texture(noise + times * growth, growth, frequency > 0.2)
+        np.testing.assert_allclose(found, noise)
+        assert misfit < 1e-20
+
+
+def test_the_power_of_noise_is_even(rng):
+    energy = rng.normal(size=(4000, 100)) ** 2
+    assert _uneven(energy) == pytest.approx(1, rel=0.15)
+    strength = np.exp(0.2 * rng.normal(size=(4000, 1)))
+    assert _uneven(strength * energy) == pytest.approx(1 + 0.2**2 * 100 / 2, rel=0.15)
 
 
 @pytest.mark.parametrize("shape", [(64,), (200,), (16, 16), (100, 100), (3, 200), (3, 3, 50), (20, 20, 20)])

@@ -47,6 +47,13 @@ _ENOUGH = 2_500_000
 # the second part tell how much noise there may be below.
 _LOW = 0.1, 0.2
 
+# Spectra under texture: how much more than that of noise the power of flat windows has to vary from one to the next;
+# widths of the blur that the noise may have; how far, in mean square, the power may be from what such noise and texture
+# make; and between which parts of it the noise may then be.
+_UNEVEN = 1.7
+_WIDTHS = np.array([0.0, *np.geomspace(0.15, 3.0, 25)])
+_MISFIT, _PARTS = 0.1, (0.125, 0.8)
+
 # The least noise variance of a band, over that of white noise of the same level.
 _LEAST = 1e-8
 
@@ -305,7 +312,9 @@ def estimate_spectrum(y: Array) -> Array:
 
     At every frequency it is the median of the squared DCT coefficients in the flattest tenth of all windows: flat by
     other frequencies of theirs, and by the same ones two windows away, where the noise is another. The lowest, where
-    hardly a window is without signal, may not exceed the others, continued, by much.
+    hardly a window is without signal, may not exceed the others, continued, by much. Where texture is everywhere, that
+    is too much: if flat windows differ by more than noise would, and their power is well explained by texture and white
+    noise that was blurred, the latter is returned.
     """
     if max(y.shape) < _HIGH_PASS.size:
         msg = f"y is too small to tell noise from signal, with shape {y.shape}. Pass the power spectrum of the noise."
@@ -334,16 +343,22 @@ def estimate_spectrum(y: Array) -> Array:
     away = [math.ceil(2 * b / s) for b, s in zip(block, steps, strict=True)]
     # How far windows are independent, for they overlap.
     shares = [min(((g - 1) * s + b) / (g * b), 1.0) for g, s, b in zip(grid, steps, block, strict=True)]
-    power = np.zeros(block)
+    (power, quiet, growth), uneven = np.zeros((3, *block)), 0.0
     for read, others in ((low, ~low), (~low & even, varies & ~even), (~low & ~even, varies & even)):
         score = contrast[:, others].mean(axis=1)
         if (read & varies).any():
             same = contrast[:, read & varies].mean(axis=1).reshape(grid)
             score += _around(same, away).ravel()
-        flat = whole[np.argsort(score[whole])[: max(whole.size // 10, min(whole.size, 32))]]
+        flat, rest = np.split(whole[np.argsort(score[whole])], [max(whole.size // 10, min(whole.size, 32))])
         # The median of few squares is too large in the mean.
         count = flat.size * math.prod(shares) ** 0.8
-        power[read] = np.median(energy[flat][:, read], axis=0) / (_MEDIAN**2 * min(1 + 2 / count, 2.2))
+        seen = energy[flat][:, read]
+        power[read] = np.median(seen, axis=0) / (_MEDIAN**2 * min(1 + 2 / count, 2.2))
+        quiet[read] = seen.mean(axis=0)
+        if read is not low:
+            uneven += _uneven(seen) / 2
+        if rest.size:
+            growth[read] = np.maximum(energy[rest][:, read].mean(axis=0) - quiet[read], 0.0)
     power[~varies] = power[order == 1].mean()  # the mean of a window is signal
     power = np.maximum(power, np.finfo(float).tiny)
     square = (np.indices(block) ** 2).sum(axis=0)
@@ -352,7 +367,37 @@ def estimate_spectrum(y: Array) -> Array:
         slope, start = np.polyfit(square[known], np.log(power[known]), 1)
         most = 1.5 * np.exp(start + min(slope, 0.0) * square)
         power = np.where(height < _LOW[0], np.minimum(power, most), power)
+    if y.ndim > 1 and uneven > _UNEVEN:
+        blurred, misfit = _under_texture(quiet, growth, order > 1)
+        if misfit < _MISFIT and _PARTS[0] < blurred.mean() / power.mean() < _PARTS[1]:
+            power = blurred
     return spectrum_behind(power, y.shape)
+
+
+def _uneven(energy: Array) -> float:
+    """Return how much more the power of windows, which are rows, varies than that of Gaussian noise would: 1 if not."""
+    power = (energy / np.maximum(energy.mean(axis=0), np.finfo(float).tiny)).mean(axis=1)
+    low, high = np.quantile(np.log(np.maximum(power, np.finfo(float).tiny)), [0.25, 0.75])
+    return float(((high - low) / (2 * _MEDIAN)) ** 2 * energy.shape[1] / 2)
+
+
+def _under_texture(quiet: Array, growth: Array, used: NDArray[np.bool_]) -> tuple[Array, float]:
+    """Return the power of blurred white noise that, with texture, best explains that of flat windows, and the misfit.
+
+    The power of texture in flat windows is taken to be in proportion to its growth from there to others.
+    """
+    frequencies = np.meshgrid(*(np.arange(n) * (math.pi / n) for n in quiet.shape), indexing="ij")
+    shapes = np.exp(-np.multiply.outer(_WIDTHS**2, np.square(frequencies).sum(axis=0)))
+    scale = np.maximum(quiet[used], np.finfo(float).tiny)
+    noise, texture = shapes[:, used] / scale, growth[used] / scale
+    # Least squares of 1 = level * noise + times * texture, neither of the two negative, at every width.
+    nn, nt, tt = (noise**2).sum(axis=1), noise @ texture, texture @ texture
+    n, t = noise.sum(axis=1), texture.sum()
+    times = np.maximum((nn * t - nt * n) / np.maximum(nn * tt - nt**2, np.finfo(float).tiny), 0.0)
+    level = np.maximum((n - nt * times) / nn, 0.0)
+    misfit = ((1 - level[:, None] * noise - times[:, None] * texture) ** 2).mean(axis=1)
+    best = int(np.argmin(misfit))
+    return level[best] * shapes[best], float(misfit[best])
 
 
 def _around(values: Array, steps: Sequence[int]) -> Array:
