@@ -50,7 +50,7 @@ _LOW = 0.1, 0.2
 # Spectra under texture: how much more than that of noise the power of flat windows has to vary from one to the next;
 # widths of the blur that the noise may have; how far, in mean square, the power may be from what such noise and texture
 # make; and between which parts of it the noise may then be.
-_UNEVEN = 1.7
+_UNEVEN = 2.5
 _WIDTHS = np.array([0.0, *np.geomspace(0.15, 3.0, 25)])
 _MISFIT, _PARTS = 0.1, (0.125, 0.8)
 
