@@ -2,7 +2,7 @@
 
     python benchmarks/bench_denoise.py images --save benchmarks/denoise.csv
     python benchmarks/bench_denoise.py show benchmarks/denoise.csv
-    python benchmarks/bench_denoise.py signals predicted speed large blind spectra border
+    python benchmarks/bench_denoise.py signals predicted speed large blind spectra clipped border
 
 Constants of the denoiser, and the peers' parameters that have no default, were chosen on camera, coins and brick; the
 table is about other images of scikit-image. Peers that are not installed are left out with a message.
@@ -439,6 +439,27 @@ def spectra(arguments: argparse.Namespace) -> None:
         print(f"{kind:20}" + "".join(cells), flush=True)
 
 
+def clipped(arguments: argparse.Namespace) -> None:
+    """Print what it brings to see that noise was cut off at black and white, on pictures of 8 bits."""
+    print(
+        "\npictures of 8 bits, noise level known: PSNR in dB and predicted over true error, if clipping is seen or not"
+    )
+    print(f"{'':22}{'sigma':>6}{'clipped':>9}{'seen':>9}{'not':>7}{'predicted':>12}{'not':>7}")
+    for name, sigma in itertools.product(arguments.images, (10, 25, 50)):
+        clean = load(name)
+        y = np.clip(np.rint(noisy(name, clean, sigma)), 0, 255)
+        # Entries that all differ a little are at no limit.
+        unseen = y + np.random.default_rng(0).uniform(0, 1e-3, y.shape)
+        runs = [st.Denoiser(sigma=float(sigma)).run(z) for z in (y, unseen)]
+        quality = [psnr(run.estimate, clean) for run in runs]
+        ratio = [run.predicted_mse / np.mean((run.estimate - clean) ** 2) for run in runs]
+        share = np.mean((y == 0) | (y == 255))
+        print(
+            f"{name:22}{sigma:6}{share:9.1%}{quality[0]:9.2f}{quality[1]:7.2f}{ratio[0]:12.2f}{ratio[1]:7.2f}",
+            flush=True,
+        )
+
+
 def border(arguments: argparse.Namespace) -> None:
     """Print the error in the frame of 8 pixels over that inside, on a ramp."""
     ramp = np.add.outer(np.linspace(0, 200, 256), np.linspace(0, 100, 256))
@@ -471,7 +492,7 @@ def main() -> None:
         PARTS[part](arguments)
 
 
-PARTS = {p.__name__: p for p in (images, signals, predicted, speed, large, blind, spectra, border)}
+PARTS = {p.__name__: p for p in (images, signals, predicted, speed, large, blind, spectra, clipped, border)}
 
 if __name__ == "__main__":
     main()

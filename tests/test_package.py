@@ -19,7 +19,7 @@ ORDER = [
     "_validate _native _loops _frames _progress",
     "rules cells magnitudes curve poisson transforms noise",
     "gaussian",
-    "means density",
+    "means density clipping",
     "stein",
     "methods",
     "select",

@@ -172,8 +172,9 @@ class Denoiser:
                 bands += [dataclasses.replace(b, name=prefix + b.name) for some in plan.bands for b in some]
                 weights |= {prefix + name: w for name, w in plan.weights.items()}
                 sums += _treat(channel, k, plan, first, tiles, data, progress.step)
-        mse, stderr = data.error(sums[0], sums[1], self.choose == "blend")
-        return Denoised(data.restored(), data.sigma, mse, stderr, tuple(bands), weights)
+        estimate, uncut = data.restored()
+        mse, stderr = data.error(sums[0], sums[1], uncut, self.choose == "blend")
+        return Denoised(estimate, data.sigma, mse, stderr, tuple(bands), weights)
 
 
 def _treat(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,8 +57,9 @@ _MISFIT, _PARTS = 0.1, (0.125, 0.8)
 # The least noise variance of a band, over that of white noise of the same level.
 _LEAST = 1e-8
 
-# A value that so large a part of the entries shares at the end of the range is taken for a limit of the device.
-_CLIPPED = 1e-3
+# A value that so large a part of the entries shares, at the end of the range, is taken for a limit of the device. Noise
+# around it puts half of them there; where there are more, that is what the data are, not what was done to them.
+_CLIPPED = 1e-3, 0.6
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def level_of_samples(y: Array) -> float:
     level = _lowest(spectra, [], 0.0)
     # Where the range of a device ends, noise is cut off. Windows near it are told by their means: to leave out those
     # that reach the end would leave those in which there is little noise.
-    ends = [end for end in (0.0, 1.0) if np.count_nonzero(unit == end) > max(_CLIPPED * y.size, 3)]
+    ends = [end for end in ends_of(unit) if math.isfinite(end)]
     if level is not None:
         farther = (_lowest(spectra, ends, times * level) for times in (3, 2, 1) if ends)
         return next(filter(None, farther), level) * (high - low)
@@ -206,6 +207,22 @@ def level_of_samples(y: Array) -> float:
         msg = f"y has no two entries side by side, with shape {y.shape}, that are known. Pass sigma."
         raise ValueError(msg)
     return _mad(values[values != 0])
+
+
+def ends_of(y: NDArray[Any]) -> tuple[float, float]:
+    """Return the ends of the range at which values were cut off, infinite where none were. NaN is passed over."""
+
+    def end(least: Callable[[NDArray[Any]], Any], otherwise: float) -> float:
+        value = least(y)
+        there = y == value
+        count = np.count_nonzero(there)
+        if not max(_CLIPPED[0] * y.size, 3) < count < _CLIPPED[1] * y.size:
+            return otherwise
+        # What was beyond comes on top. Counts, too, have an end, but hardly more entries there than beside it.
+        beside = np.count_nonzero(y == least(y[~there]))
+        return float(value) if count > 1.5 * beside else otherwise
+
+    return end(np.nanmin, -math.inf), end(np.nanmax, math.inf)
 
 
 def _lowest(spectra: Sequence[_Spectra], ends: Sequence[float], margin: float) -> float | None:

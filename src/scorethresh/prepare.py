@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from . import _validate, poisson
 from ._validate import Array
-from .noise import Noise, Spectrum, White, estimate_spectrum, level_of_samples
+from .clipping import uncut
+from .noise import Noise, Spectrum, White, ends_of, estimate_spectrum, level_of_samples
 from .transforms import Floats, cropped, dct_matrix
 
 # The error over that of the best linear filter of the same trace, and its relative spread, for wavelets and for the
@@ -32,7 +33,7 @@ class Prepared:
     """Stabilised data, and the way back.
 
     `y` holds the data as they came: (channels, parts, *shape). `values` are ``y / scale - offset``, or Anscombe's root
-    minus `offset`, of noise level 1, the channels rotated by `mix`.
+    minus `offset`, of noise level 1, the channels rotated by `mix`. At `ends` of the range the noise was cut off.
     """
 
     y: NDArray[Any]
@@ -44,6 +45,7 @@ class Prepared:
     poisson: bool
     invalid: NDArray[np.bool_] | None
     channel_axis: int | None
+    ends: tuple[float, float]
 
     @property
     def sigma(self) -> float | Array:
@@ -73,18 +75,21 @@ class Prepared:
             weight = float(np.square(self.scale).mean())
         return weight if self.invalid is None else weight * ~self.invalid[tile]
 
-    def error(self, risk: float, trace: float, blended: bool) -> tuple[float, float]:
+    def error(self, risk: float, trace: float, uncut: float, blended: bool) -> tuple[float, float]:
         """Return the predicted mean squared error and its standard error.
 
-        Given are the weighted sums of estimated risks and of traces. The former is unbiased, but for what was chosen by
-        it, and varies with the energy of the noise, by much where the error is far smaller than the noise. The latter
-        does not, and is the risk of the best linear filter, to which that of other estimates has a ratio that is
-        roughly known: the two are averaged by their precision.
+        Given are the weighted sums of estimated risks and of traces, and the part of the noise that was not cut off.
+        The risk is unbiased, but for what was chosen by it, and varies with the energy of the noise, by much where the
+        error is far smaller than the noise. The trace does not, and is the risk of the best linear filter, to which
+        that of other estimates has a ratio that is roughly known: the two are averaged by their precision.
         """
         valid = self.y[0, 0].size if self.invalid is None else np.count_nonzero(~self.invalid)
         count = valid * self.y.shape[0] * self.y.shape[1]
         ratio, spread = _FILTER[blended]
-        unbiased, filtered = float(risk) / count, ratio * max(float(trace) / count, 1e-300)
+        unbiased, trace = float(risk) / count, float(trace) / count
+        # Where noise was cut off, less is in the residual and in the estimate; what is undone brings the latter back.
+        unbiased += (1 - uncut) * (float(np.mean(np.square(self.scale))) - trace)
+        filtered = ratio * max(trace, 1e-300)
         if self.poisson:
             known = self.y if self.invalid is None else self.y[:, :, ~self.invalid]
             fourth = float(np.square(known + 0.375, dtype=np.float64).mean())
@@ -98,8 +103,10 @@ class Prepared:
         mse = (unbiased * second + filtered * first) / (first + second)
         return mse, math.sqrt(first * second / (first + second))
 
-    def restored(self) -> NDArray[Any]:
-        """Return the values, by now denoised, in the units, the layout and the dtype of y."""
+    def restored(self) -> tuple[NDArray[Any], float]:
+        """Return the values, by now denoised, in the units, the layout and the dtype of y; and the part of the noise's
+        variance that was not cut off.
+        """
         out = self.values
         if self.mix is not None:
             out = np.tensordot(self.mix.T.astype(out.dtype), out, axes=1)
@@ -109,7 +116,8 @@ class Prepared:
             out = out.astype(np.result_type(out.dtype, _precise(self.y.dtype)), copy=False)
             out *= self.scale
             out += self.offset * self.scale
-        return as_given(out, self.y, self.invalid, self.channel_axis)
+        cut = uncut(out, self.scale, self.ends, self.invalid)
+        return as_given(out, self.y, self.invalid, self.channel_axis), cut
 
 
 def _precise(dtype: np.dtype[Any]) -> Any:
@@ -236,7 +244,10 @@ def prepare(
         # Noise that channels share, as in grey stored as colours, is not white across them.
         found = _levels(values, invalid).ravel()
         models = [model if abs(level - 1) < _ALIKE else White(max(level, _QUIET)) for level in found]
-    return Prepared(y, values, scale, offset, mix, models, counts, invalid, channel_axis)
+    ends = (-math.inf, math.inf)
+    if not counts and y.shape[1] == 1:
+        ends = ends_of(y if invalid is None else y[..., ~invalid])
+    return Prepared(y, values, scale, offset, mix, models, counts, invalid, channel_axis, ends)
 
 
 def _divided(y: NDArray[Any], scale: Array) -> Floats:

@@ -65,11 +65,11 @@ def trials(
         return total
 
     chosen = run(1.0)
-    level, stderr = data.error(chosen[0], chosen[1], blended=False)
+    level, stderr = data.error(chosen[0], chosen[1], data.restored()[1], blended=False)
     for factor in factors:
         mse = level + (run(factor)[0] - chosen[0]) / (valid * noisy.size)
         scaled = tuple(band for plan in plans for band in plan.scaled())
-        yield Denoised(data.restored(), found.sigma, mse, stderr, scaled, {})
+        yield Denoised(data.restored()[0], found.sigma, mse, stderr, scaled, {})
 
 
 class _Waves(Wavelets):
