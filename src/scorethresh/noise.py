@@ -36,6 +36,8 @@ _READINGS: dict[int, dict[int, list[tuple[float, float]]]] = {
 # Where no window is flat: bands of middle frequencies, and the least of the high ones, over the largest sum. The first
 # pair tells texture from noise more sharply, in the second the two grow and fall together more nearly.
 _PAIRS = [((0.2, 0.65), 0.75), ((0.6, 0.8), 0.85)]
+# Half the relative standard error of the squared distance of quartiles, times the root of the number of values.
+_QUARTILES = 1.17
 # The part of the windows that are the flat ones, and the least part of the power in them that may be noise.
 _FLAT, _NOISE = 0.1, 0.35
 
@@ -264,7 +266,9 @@ class _Spectra:
 
         From flat windows to others the power of texture grows, at middle frequencies and at high ones in proportion,
         and that of white noise is the same at both: it is where the line through the two means meets the diagonal.
-        Windows are told by other frequencies, for these would favour those in which there is little noise.
+        Windows are told by other frequencies, for these would favour those in which there is little noise. Fringes and
+        what is out of focus have middle frequencies only, everywhere: how much texture there may be at high ones is
+        told by how flat windows differ in them.
         """
         order, magnitude, energy = self.order.ravel(), np.abs(coefficients), coefficients**2
         height, usual = order / order.max(), np.sqrt(energy.mean(axis=0)) + np.finfo(float).tiny
@@ -277,14 +281,18 @@ class _Spectra:
                 flat, rest = np.split(means[:, ranked], [int(_FLAT * len(ranked))], axis=1)
                 (m, h), (more, higher) = (group.mean(axis=1).tolist() for group in (flat, rest))
                 away = (more - higher) - (m - h)
-                if away <= 0 or h == 0:
+                if away <= 0:
                     continue
                 noise = (h * more - m * higher) / away
                 variances = [values.var() / values.size for values in (*flat, *rest)]
                 slopes = np.array([higher - noise, more - noise, h - noise, m - noise]) / away
                 variance = float(slopes**2 @ variances) * self.order.size / self.entries
-                noise = max(noise, _NOISE * h)
-                yield math.sqrt(noise), 8 * noise**2 / max(variance, np.finfo(float).tiny)
+                # Texture would make flat windows differ at high frequencies, by half its power or more.
+                free, each = flat[1].size * self.entries / self.order.size, int(bands[1].sum())
+                excess = _uneven(flat[1], each) * (1 - _QUARTILES / math.sqrt(free)) - 1
+                noise = max(noise, (1 - 2 * math.sqrt(max(excess, 0.0) * 2 / each)) * h, _NOISE * h)
+                if noise**2 > 0:
+                    yield math.sqrt(noise), 8 * noise**2 / max(variance, np.finfo(float).tiny)
 
 
 def _spectra(y: Array) -> Iterator[_Spectra]:
@@ -373,7 +381,8 @@ def estimate_spectrum(y: Array) -> Array:
         power[read] = np.median(seen, axis=0) / (_MEDIAN**2 * min(1 + 2 / count, 2.2))
         quiet[read] = seen.mean(axis=0)
         if read is not low:
-            uneven += _uneven(seen) / 2
+            relative = seen / np.maximum(quiet[read], np.finfo(float).tiny)
+            uneven += _uneven(relative.mean(axis=1), seen.shape[1]) / 2
         if rest.size:
             growth[read] = np.maximum(energy[rest][:, read].mean(axis=0) - quiet[read], 0.0)
     power[~varies] = power[order == 1].mean()  # the mean of a window is signal
@@ -391,11 +400,14 @@ def estimate_spectrum(y: Array) -> Array:
     return spectrum_behind(power, y.shape)
 
 
-def _uneven(energy: Array) -> float:
-    """Return how much more the power of windows, which are rows, varies than that of Gaussian noise would: 1 if not."""
-    power = (energy / np.maximum(energy.mean(axis=0), np.finfo(float).tiny)).mean(axis=1)
+def _uneven(power: Array, count: int) -> float:
+    """Return how much more the mean of so many squares varies than that of normal values would: 1 if not.
+
+    That is the squared distance of the quartiles of its logarithm over that of a chi-square, by Wilson and Hilferty.
+    """
     low, high = np.quantile(np.log(np.maximum(power, np.finfo(float).tiny)), [0.25, 0.75])
-    return float(((high - low) / (2 * _MEDIAN)) ** 2 * energy.shape[1] / 2)
+    middle, spread = 1 - 2 / (9 * count), _MEDIAN * math.sqrt(2 / (9 * count))
+    return float((high - low) / (3 * math.log((middle + spread) / (middle - spread)))) ** 2
 
 
 def _under_texture(quiet: Array, growth: Array, used: NDArray[np.bool_]) -> tuple[Array, float]:
