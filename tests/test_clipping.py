@@ -73,3 +73,15 @@ def test_colours_gaps_and_varying_levels_near_black(rng):
     error = np.mean((found.estimate - clean)[known] ** 2)
     assert abs(found.estimate[75:, 5:40].mean()) < 0.5  # the mean of what was cut is 4
     assert found.predicted_mse == pytest.approx(error, rel=0.35)
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.01])
+def test_colours_of_eight_bits(rng, gaps):
+    """Where all channels are cut off, their differences have little noise, which must not be taken for that of all."""
+    grey = pywt.data.camera()[:256, :256].astype(float)
+    clean = np.stack([np.clip(1.4 * grey - 60, 0, 255), grey, np.clip(1.2 * grey - 30, 0, 255)], axis=-1)
+    y = np.clip(np.rint(clean + rng.normal(scale=12, size=clean.shape)), 0, 255)
+    missing = rng.random(grey.shape) < gaps
+    y[missing] = np.nan
+    errors = [np.mean((st.denoise(y, sigma=sigma, channel_axis=-1) - clean)[~missing] ** 2) for sigma in (12.0, None)]
+    assert errors[1] < 1.1 * errors[0]

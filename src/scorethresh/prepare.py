@@ -23,6 +23,8 @@ _FILTER = {False: (1.35, 0.45), True: (1.0, 0.35)}
 # How far from 1 the noise level of a mixed channel may be estimated before it is believed, and the least level.
 _ALIKE = 0.15
 _QUIET = 1e-3
+# If more than this part of the entries cannot be looked at, the channels are taken to have noise of their own.
+_HIDDEN = 0.9
 
 # Beyond this range over the noise level, single precision would show.
 _SINGLE = 1e4
@@ -228,6 +230,9 @@ def prepare(
             return None
         model = Spectrum((power[noisy] / level[noisy] ** 2).mean(axis=0))
         scale = np.where(level > 0, level, level.max()).reshape(-1, 1, *(1,) * ndim)
+    ends = (-math.inf, math.inf)
+    if not counts and y.shape[1] == 1:
+        ends = ends_of(y if invalid is None else y[..., ~invalid])
     values = poisson.root(known.astype(np.float64)) if counts else _divided(y, scale)
     if invalid is not None:
         values = _filled(values, invalid)
@@ -242,12 +247,24 @@ def prepare(
     models = [model] * len(y)
     if mix is not None and sigma is None and isinstance(model, White):
         # Noise that channels share, as in grey stored as colours, is not white across them.
-        found = _levels(values, invalid).ravel()
-        models = [model if abs(level - 1) < _ALIKE else White(max(level, _QUIET)) for level in found]
-    ends = (-math.inf, math.inf)
-    if not counts and y.shape[1] == 1:
-        ends = ends_of(y if invalid is None else y[..., ~invalid])
+        hidden = _near(y, scale, ends) if invalid is None else _near(y, scale, ends) | invalid
+        if hidden.mean() < _HIDDEN:
+            found = _levels(values, hidden).ravel()
+            models = [model if abs(level - 1) < _ALIKE else White(max(level, _QUIET)) for level in found]
     return Prepared(y, values, scale, offset, mix, models, counts, invalid, channel_axis, ends)
+
+
+def _near(y: NDArray[Any], scale: Array, ends: tuple[float, float]) -> NDArray[np.bool_]:
+    """Return where noise is cut off in any channel: its mean around there is within three levels of an end."""
+    from scipy.ndimage import uniform_filter
+
+    near = np.zeros(y.shape[2:], bool)
+    if any(map(math.isfinite, ends)):
+        for channel, level in zip(y[:, 0], np.broadcast_to(scale, y.shape)[:, 0], strict=True):
+            known = channel.astype(_precise(y.dtype))
+            middle = uniform_filter(np.nan_to_num(known, copy=False, nan=float(np.nanmean(known))), 8)
+            near |= (middle - ends[0] < 3 * level) | (ends[1] - middle < 3 * level)
+    return near
 
 
 def _divided(y: NDArray[Any], scale: Array) -> Floats:
