@@ -458,6 +458,16 @@ def clipped(arguments: argparse.Namespace) -> None:
             f"{name:22}{sigma:6}{share:9.1%}{quality[0]:9.2f}{quality[1]:7.2f}{ratio[0]:12.2f}{ratio[1]:7.2f}",
             flush=True,
         )
+    from skimage import data
+
+    print("\n8 bits in colour: PSNR in dB if the noise level is known or not, predicted over true error if not")
+    for name, sigma in itertools.product([n for n in arguments.images if getattr(data, n)().ndim == 3], (10, 25, 50)):
+        colours = getattr(data, name)()[..., :3].astype(float)
+        y = np.clip(np.rint(noisy(name, colours, sigma)), 0, 255).astype(np.uint8)
+        runs = [st.Denoiser(sigma=level, channel_axis=-1).run(y) for level in (float(sigma), None)]
+        known, unknown = (psnr(run.estimate, colours) for run in runs)
+        ratio = runs[1].predicted_mse / np.mean((runs[1].estimate - colours) ** 2)
+        print(f"{name:22}{sigma:6}{known:9.2f}{unknown:9.2f}{ratio:9.2f}", flush=True)
 
 
 def border(arguments: argparse.Namespace) -> None:
