@@ -4,16 +4,15 @@ import pywt
 from mpmath import mp
 
 import scorethresh as st
-from scorethresh.clipping import uncut
-from scorethresh.noise import ends_of
+from scorethresh.clipping import ends_of, uncut
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.3, 1.0, 2.5, 4.0])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_mean_behind_what_was_cut(mean, sign):
     """Of noise of level 2 around mean, cut off at 0, by quadrature; from above, everything is mirrored."""
-    law = lambda x: mp.npdf(x, mean, 2)  # noqa: E731
-    first, second = (mp.quad(lambda x, k=k: x**k * law(x), [0, mean + 2, mean + 8, mean + 30]) for k in (1, 2))
+    panels = [0, mean + 2, mean + 8, mean + 30]
+    first, second = (mp.quad(lambda x, k=k: x**k * mp.npdf(x, mean, 2), panels) for k in (1, 2))
     ends = (0.0, np.inf) if sign > 0 else (-np.inf, 0.0)
     found = np.full((1, 1, 1), sign * float(first))
     left = uncut(found, np.array(2.0), ends)

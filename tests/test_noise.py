@@ -6,7 +6,8 @@ import pytest
 import pywt
 
 import scorethresh as st
-from scorethresh.noise import _WIDTHS, Spectrum, _under_texture, _uneven, estimate_spectrum
+from scorethresh.covariance import Spectrum
+from scorethresh.noise import _WIDTHS, _under_texture, _uneven, estimate_spectrum
 from scorethresh.transforms import dct_matrix
 
 

@@ -17,9 +17,10 @@ SOURCE = Path(st.__file__).parent
 # Each module may import those before it.
 ORDER = [
     "_validate _native _loops _frames _progress",
-    "rules cells magnitudes curve poisson transforms noise",
-    "gaussian",
+    "rules cells magnitudes curve poisson transforms",
+    "gaussian covariance",
     "means density clipping",
+    "noise",
     "stein",
     "methods",
     "select",

@@ -8,7 +8,7 @@ import pywt
 from scipy.fft import dctn, idctn
 
 from scorethresh import transforms
-from scorethresh.noise import Spectrum, White
+from scorethresh.covariance import Spectrum, White
 from scorethresh.transforms import Decimated, Undecimated, Windows, dct_matrix, details, reflected
 
 SHAPES = [(1,), (2,), (7,), (100,), (1, 5), (33, 47), (9, 20, 31), (3, 3, 3)]

@@ -18,10 +18,10 @@ from typing import TypeVar
 import numpy as np
 
 from ._validate import Array
+from .covariance import Noise, White, mirrored_energy
 from .curve import RiskCurve
 from .magnitudes import default_thresholds
 from .methods import Method, Selector, as_method
-from .noise import Noise, White, mirrored_energy
 from .rules import Hard, Rule, as_rule
 from .select import DEFAULT, risk_curve, select_threshold
 from .transforms import Decimated, Floats, Undecimated, Windows, cropped, details

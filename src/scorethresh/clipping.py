@@ -1,9 +1,11 @@
-"""Noise that the end of a range cuts off: how much of it is left, and the mean behind that of what was cut."""
+"""Noise that the ends of a range cut off: where they are, what is left of it, and the mean behind what was cut."""
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +14,43 @@ from ._validate import Array
 from .gaussian import phi
 from .transforms import Floats
 
+# A value that so large a part of the entries shares, at the end of the range, is taken for a limit of the device. Noise
+# around it puts half of them there; where there are more, that is what the data are, not what was done to them.
+_CLIPPED = 1e-3, 0.6
+
 # Beyond so many noise levels from an end, nothing is cut.
 _FAR = 4.0
+
+
+def ends_of(y: NDArray[Any]) -> tuple[float, float]:
+    """Return the ends of the range at which values were cut off, infinite where none were. NaN is passed over."""
+
+    def end(least: Callable[[NDArray[Any]], Any], otherwise: float) -> float:
+        value = least(y)
+        there = y == value
+        count = np.count_nonzero(there)
+        if not max(_CLIPPED[0] * y.size, 3) < count < _CLIPPED[1] * y.size:
+            return otherwise
+        # What was beyond comes on top. Counts, too, have an end, but hardly more entries there than beside it.
+        beside = np.count_nonzero(y == least(y[~there]))
+        return float(value) if count > 1.5 * beside else otherwise
+
+    return end(np.nanmin, -math.inf), end(np.nanmax, math.inf)
+
+
+def near_ends(y: NDArray[Any], sigma: Array, ends: tuple[float, float]) -> NDArray[np.bool_]:
+    """Return where noise is cut off in any channel: its mean around there is within three levels of an end.
+
+    Data are (channels, 1, *shape), `sigma` broadcasts against them. NaN counts as the mean of the channel.
+    """
+    from scipy.ndimage import uniform_filter
+
+    near = np.zeros(y.shape[2:], bool)
+    for channel, level in zip(y[:, 0], np.broadcast_to(sigma, y.shape)[:, 0], strict=True):
+        known = channel.astype(np.result_type(channel.dtype, np.float32))
+        middle = uniform_filter(np.nan_to_num(known, copy=False, nan=float(np.nanmean(known))), 8)
+        near |= (middle - ends[0] < 3 * level) | (ends[1] - middle < 3 * level)
+    return near
 
 
 @functools.cache

@@ -18,8 +18,8 @@ from . import _validate
 from ._progress import Progress
 from ._validate import Array
 from .blend import Band, Piece, Pieces, Wavelets, blend_weights
+from .covariance import Noise
 from .methods import Method, Selector, as_method
-from .noise import Noise
 from .prepare import Prepared, as_given, prepare, split
 from .rules import Hard, Rule, as_rule
 from .transforms import Decimated, Floats, Undecimated, cropped, default_levels, wavelet
@@ -172,8 +172,8 @@ class Denoiser:
                 bands += [dataclasses.replace(b, name=prefix + b.name) for some in plan.bands for b in some]
                 weights |= {prefix + name: w for name, w in plan.weights.items()}
                 sums += _treat(channel, k, plan, first, tiles, data, progress.step)
-        estimate, uncut = data.restored()
-        mse, stderr = data.error(sums[0], sums[1], uncut, self.choose == "blend")
+        estimate, left = data.restored()
+        mse, stderr = data.error(sums[0], sums[1], left, self.choose == "blend")
         return Denoised(estimate, data.sigma, mse, stderr, tuple(bands), weights)
 
 

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _validate
 from .blend import Wavelets
+from .covariance import White
 from .methods import Method, Selector
-from .noise import White, estimate_sigma
+from .noise import estimate_sigma
 from .rules import Rule, as_rule
 from .select import DEFAULT, select_threshold
 from .transforms import Undecimated, default_levels

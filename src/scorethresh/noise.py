@@ -1,10 +1,9 @@
-"""The noise: its level or spectrum, estimated, and the variance behind a filter."""
+"""The noise in data: its level or its spectrum, estimated."""
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +12,11 @@ from numpy.typing import NDArray
 
 from . import _validate
 from ._validate import Array
-from .transforms import along, cropped, dct_matrix
+from .clipping import ends_of
+from .covariance import Spectrum
+from .transforms import along, dct_matrix
 
-__all__ = ["Spectrum", "White", "estimate_sigma"]
+__all__ = ["estimate_sigma"]
 
 # Daubechies' high-pass filter of four taps: unit energy, and blind to constants and slopes.
 _HIGH_PASS = np.array([1 - 3**0.5, -(3 - 3**0.5), 3 + 3**0.5, -(1 + 3**0.5)]) / 32**0.5
@@ -55,77 +56,6 @@ _LOW = 0.1, 0.2
 _UNEVEN = 2.5
 _WIDTHS = np.array([0.0, *np.geomspace(0.15, 3.0, 25)])
 _MISFIT, _PARTS = 0.1, (0.125, 0.8)
-
-# The least noise variance of a band, over that of white noise of the same level.
-_LEAST = 1e-8
-
-# A value that so large a part of the entries shares, at the end of the range, is taken for a limit of the device. Noise
-# around it puts half of them there; where there are more, that is what the data are, not what was done to them.
-_CLIPPED = 1e-3, 0.6
-
-
-@dataclass(frozen=True)
-class White:
-    """Noise that is independent from entry to entry, of one level."""
-
-    sigma: float
-
-    def variances(self, filters: Sequence[Array]) -> Array:
-        """Return the variance behind every combination of filters: one row of `filters[axis]` per axis."""
-        energy: list[Array] = [(rows**2).sum(axis=1) for rows in filters]
-        return self.sigma**2 * functools.reduce(np.multiply.outer, energy)
-
-    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-        """Draw noise."""
-        return self.sigma * rng.normal(size=shape)
-
-
-@dataclass(frozen=True, eq=False)
-class Spectrum:
-    """Stationary noise; `power` is ``E |fftn(w)|^2 / w.size`` on the grid of `numpy.fft.fftn`."""
-
-    power: Array
-
-    def variances(self, filters: Sequence[Array]) -> Array:
-        """Return the variance behind every combination of filters: one row of `filters[axis]` per axis."""
-        out = self.power
-        for rows in filters:  # each turns the first axis into one of filters, and puts it last
-            n, size = out.shape[0], rows.shape[1]
-            distance = np.arange(size) % n
-            covariance = np.fft.rfft(out, axis=0).real[np.minimum(distance, n - distance)] / n
-            lags = _lags(rows)
-            lags[:, 1:] *= 2
-            out = np.tensordot(covariance, lags, axes=([0], [1]))
-        # Where there is no noise at all, a little is taken to be, about as much as single precision adds.
-        out = np.maximum(out, _LEAST * White(math.sqrt(self.power.mean())).variances(filters))
-        return out
-
-    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-        """Draw noise; of leading axes beyond those of `power`, each entry is a draw of its own."""
-        axes = range(-self.power.ndim, 0)
-        lead = shape[: -self.power.ndim]
-        white = rng.normal(size=lead + self.power.shape)
-        drawn = np.fft.ifftn(np.fft.fftn(white, axes=axes) * np.sqrt(self.power), axes=axes).real
-        return np.ascontiguousarray(cropped(drawn, map(slice, shape[len(lead) :])))
-
-
-Noise = White | Spectrum
-
-
-def mirrored_energy(rows: Array, n: int) -> Array:
-    """Return the mean variance behind filters of n entries of white noise of level 1, continued by reflection.
-
-    An entry comes again every 2 n, and mirrored: over all positions, that is at every odd distance once.
-    """
-    lags = _lags(rows)
-    energy: Array = lags[:, 0] + 2 * lags[:, 2 * n :: 2 * n].sum(axis=1) + 2 * lags[:, 1::2].sum(axis=1) / n
-    return np.maximum(energy, 0.0)
-
-
-def _lags(rows: Array) -> Array:
-    """Return the sum of the products of the entries of a filter that lie 0, 1, 2, ... apart; filters are rows."""
-    size = rows.shape[1]
-    return np.stack([np.fft.irfft(np.abs(np.fft.rfft(row, 2 * size)) ** 2, 2 * size)[:size] for row in rows])
 
 
 def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
@@ -209,22 +139,6 @@ def level_of_samples(y: Array) -> float:
         msg = f"y has no two entries side by side, with shape {y.shape}, that are known. Pass sigma."
         raise ValueError(msg)
     return _mad(values[values != 0])
-
-
-def ends_of(y: NDArray[Any]) -> tuple[float, float]:
-    """Return the ends of the range at which values were cut off, infinite where none were. NaN is passed over."""
-
-    def end(least: Callable[[NDArray[Any]], Any], otherwise: float) -> float:
-        value = least(y)
-        there = y == value
-        count = np.count_nonzero(there)
-        if not max(_CLIPPED[0] * y.size, 3) < count < _CLIPPED[1] * y.size:
-            return otherwise
-        # What was beyond comes on top. Counts, too, have an end, but hardly more entries there than beside it.
-        beside = np.count_nonzero(y == least(y[~there]))
-        return float(value) if count > 1.5 * beside else otherwise
-
-    return end(np.nanmin, -math.inf), end(np.nanmax, math.inf)
 
 
 def _lowest(spectra: Sequence[_Spectra], ends: Sequence[float], margin: float) -> float | None:

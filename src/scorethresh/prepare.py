@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from . import _validate, poisson
 from ._validate import Array
-from .clipping import uncut
-from .noise import Noise, Spectrum, White, ends_of, estimate_spectrum, level_of_samples
+from .clipping import ends_of, near_ends, uncut
+from .covariance import Noise, Spectrum, White
+from .noise import estimate_spectrum, level_of_samples
 from .transforms import Floats, cropped, dct_matrix
 
 # The error over that of the best linear filter of the same trace, and its relative spread, for wavelets and for the
@@ -77,7 +78,7 @@ class Prepared:
             weight = float(np.square(self.scale).mean())
         return weight if self.invalid is None else weight * ~self.invalid[tile]
 
-    def error(self, risk: float, trace: float, uncut: float, blended: bool) -> tuple[float, float]:
+    def error(self, risk: float, trace: float, left: float, blended: bool) -> tuple[float, float]:
         """Return the predicted mean squared error and its standard error.
 
         Given are the weighted sums of estimated risks and of traces, and the part of the noise that was not cut off.
@@ -90,7 +91,7 @@ class Prepared:
         ratio, spread = _FILTER[blended]
         unbiased, trace = float(risk) / count, float(trace) / count
         # Where noise was cut off, less is in the residual and in the estimate; what is undone brings the latter back.
-        unbiased += (1 - uncut) * (float(np.mean(np.square(self.scale))) - trace)
+        unbiased += (1 - left) * (float(np.mean(np.square(self.scale))) - trace)
         filtered = ratio * max(trace, 1e-300)
         if self.poisson:
             known = self.y if self.invalid is None else self.y[:, :, ~self.invalid]
@@ -118,8 +119,8 @@ class Prepared:
             out = out.astype(np.result_type(out.dtype, _precise(self.y.dtype)), copy=False)
             out *= self.scale
             out += self.offset * self.scale
-        cut = uncut(out, self.scale, self.ends, self.invalid)
-        return as_given(out, self.y, self.invalid, self.channel_axis), cut
+        left = uncut(out, self.scale, self.ends, self.invalid)
+        return as_given(out, self.y, self.invalid, self.channel_axis), left
 
 
 def _precise(dtype: np.dtype[Any]) -> Any:
@@ -247,24 +248,14 @@ def prepare(
     models = [model] * len(y)
     if mix is not None and sigma is None and isinstance(model, White):
         # Noise that channels share, as in grey stored as colours, is not white across them.
-        hidden = _near(y, scale, ends) if invalid is None else _near(y, scale, ends) | invalid
-        if hidden.mean() < _HIDDEN:
+        hidden = invalid
+        if any(map(math.isfinite, ends)):
+            near = near_ends(y, scale, ends)
+            hidden = near if invalid is None else near | invalid
+        if hidden is None or hidden.mean() < _HIDDEN:
             found = _levels(values, hidden).ravel()
             models = [model if abs(level - 1) < _ALIKE else White(max(level, _QUIET)) for level in found]
     return Prepared(y, values, scale, offset, mix, models, counts, invalid, channel_axis, ends)
-
-
-def _near(y: NDArray[Any], scale: Array, ends: tuple[float, float]) -> NDArray[np.bool_]:
-    """Return where noise is cut off in any channel: its mean around there is within three levels of an end."""
-    from scipy.ndimage import uniform_filter
-
-    near = np.zeros(y.shape[2:], bool)
-    if any(map(math.isfinite, ends)):
-        for channel, level in zip(y[:, 0], np.broadcast_to(scale, y.shape)[:, 0], strict=True):
-            known = channel.astype(_precise(y.dtype))
-            middle = uniform_filter(np.nan_to_num(known, copy=False, nan=float(np.nanmean(known))), 8)
-            near |= (middle - ends[0] < 3 * level) | (ends[1] - middle < 3 * level)
-    return near
 
 
 def _divided(y: NDArray[Any], scale: Array) -> Floats:
