@@ -344,21 +344,16 @@ def large(arguments: argparse.Namespace) -> None:
     print(f"predicted {found.predicted_psnr(255):.2f} dB, true {psnr(found.estimate, photo):.2f} dB")
 
 
-def with_blurred_noise(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return an image, the same under noise of level 20 blurred by a Gaussian of width 1, and the power of that."""
-    from scipy.ndimage import gaussian_filter
-
-    clean = load(name)
-    impulse = np.zeros(clean.shape)
-    impulse[0, 0] = 1
-    blur = np.fft.fftn(gaussian_filter(impulse, 1.0, mode="wrap"))
-    white = np.random.default_rng(zlib.crc32(name.encode())).normal(size=clean.shape)
-    gain = 20 / np.sqrt(np.mean(np.abs(blur) ** 2))
-    return clean, clean + gain * np.fft.ifftn(np.fft.fftn(white) * blur).real, gain**2 * np.abs(blur) ** 2
+def under(clean: np.ndarray, power: np.ndarray, level: float, seed: int | list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return an image under noise of a level and a spectrum, given up to a factor, and the latter without it."""
+    power = power * (level**2 / power.mean())
+    white = np.random.default_rng(seed).normal(size=clean.shape)
+    return clean + np.fft.ifft2(np.fft.fft2(white) * np.sqrt(power)).real, power
 
 
 def blind(arguments: argparse.Namespace) -> None:
     """Print estimated over true noise levels, and what it costs not to know the spectrum of blurred noise."""
+    from scipy.ndimage import gaussian_filter
     from skimage.restoration import estimate_sigma
 
     print("\nestimated over true noise level, white noise")
@@ -381,7 +376,11 @@ def blind(arguments: argparse.Namespace) -> None:
     print(f"{'':22}{'spectrum known':>15}{'estimated':>11}{'taken for white':>17}   scikit-image's level")
     costs = []
     for name in arguments.images:
-        clean, y, power = with_blurred_noise(name)
+        clean = load(name)
+        impulse = np.zeros(clean.shape)
+        impulse[0, 0] = 1
+        blurred = np.abs(np.fft.fft2(gaussian_filter(impulse, 1.0, mode="wrap"))) ** 2
+        y, power = under(clean, blurred, 20, zlib.crc32(name.encode()))
         known, guessed, naive = (psnr(st.denoise(y, noise=n), clean) for n in (power, "correlated", "white"))
         costs.append(known - guessed)
         print(f"{name:22}{known:15.2f}{guessed:11.2f}{naive:17.2f}{estimate_sigma(y):12.1f}")
@@ -431,9 +430,7 @@ def spectra(arguments: argparse.Namespace) -> None:
             clean, losses = load(name), []
             power = shape(np.fft.fftfreq(clean.shape[0])[:, None], np.fft.fftfreq(clean.shape[1]))
             for level in (10, 20, 40):
-                known = power * (level**2 / power.mean())
-                rng = np.random.default_rng([zlib.crc32(f"{name} {kind}".encode()), level])
-                y = clean + np.fft.ifft2(np.fft.fft2(rng.normal(size=clean.shape)) * np.sqrt(known)).real
+                y, known = under(clean, power, level, [zlib.crc32(f"{name} {kind}".encode()), level])
                 losses.append(psnr(st.denoise(y, noise=known), clean) - psnr(st.denoise(y, noise="correlated"), clean))
             cells.append(f"{np.mean(losses):9.2f}{np.max(losses):5.1f}")
         print(f"{kind:20}" + "".join(cells), flush=True)
@@ -441,6 +438,8 @@ def spectra(arguments: argparse.Namespace) -> None:
 
 def clipped(arguments: argparse.Namespace) -> None:
     """Print what it brings to see that noise was cut off at black and white, on pictures of 8 bits."""
+    from skimage import data
+
     print(
         "\npictures of 8 bits, noise level known: PSNR in dB and predicted over true error, if clipping is seen or not"
     )
@@ -458,8 +457,6 @@ def clipped(arguments: argparse.Namespace) -> None:
             f"{name:22}{sigma:6}{share:9.1%}{quality[0]:9.2f}{quality[1]:7.2f}{ratio[0]:12.2f}{ratio[1]:7.2f}",
             flush=True,
         )
-    from skimage import data
-
     print("\n8 bits in colour: PSNR in dB if the noise level is known or not, predicted over true error if not")
     for name, sigma in itertools.product([n for n in arguments.images if getattr(data, n)().ndim == 3], (10, 25, 50)):
         colours = getattr(data, name)()[..., :3].astype(float)
