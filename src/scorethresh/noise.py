@@ -51,10 +51,10 @@ _LOW = 0.1, 0.2
 
 # Spectra under texture: how much more than that of noise the power of flat windows has to vary from one to the next;
 # widths of the blur that the noise may have; how far, in mean square, the power may be from what such noise and texture
-# make; and between which parts of it the noise may then be.
+# make, over how much it varies, up to a limit; and between which parts of it the noise may then be.
 _UNEVEN = 2.5
 _WIDTHS = np.array([0.0, *np.geomspace(0.15, 3.0, 25)])
-_MISFIT, _PARTS = 0.1, (0.125, 0.8)
+_MISFIT, _PARTS = (0.025, 0.1), (0.125, 0.8)
 
 
 def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
@@ -308,7 +308,7 @@ def estimate_spectrum(y: Array) -> Array:
         power = np.where(height < _LOW[0], np.minimum(power, most), power)
     if y.ndim > 1 and uneven > _UNEVEN:
         blurred, misfit = _under_texture(quiet, growth, order > 1)
-        if misfit < _MISFIT and _PARTS[0] < blurred.mean() / power.mean() < _PARTS[1]:
+        if misfit < min(_MISFIT[0] * uneven, _MISFIT[1]) and _PARTS[0] < blurred.mean() / power.mean() < _PARTS[1]:
             power = blurred
     return spectrum_behind(power, y.shape)
 
