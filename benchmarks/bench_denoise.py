@@ -467,6 +467,27 @@ def clipped(arguments: argparse.Namespace) -> None:
         print(f"{name:22}{sigma:6}{known:9.2f}{unknown:9.2f}{ratio:9.2f}", flush=True)
 
 
+def gaps(arguments: argparse.Namespace) -> None:
+    """Print predicted over true errors of pictures with gaps, or on a background without noise."""
+    rng = np.random.default_rng(7)
+    print(
+        "\npredicted over true error where entries are missing at random, or in blocks, or there is a background of 0"
+    )
+    names = ["10%", "30%", "60%", "90%", "blocks of 8", "of 32", "background"]
+    print(f"{'':22}{'sigma':>6}" + "".join(f"{name:>12}" for name in names))
+    for name, sigma in itertools.product(arguments.images, (10, 25, 50)):
+        clean, cells = load(name), []
+        u, v = np.indices(clean.shape)
+        holes = [rng.random(clean.shape) < part for part in (0.1, 0.3, 0.6, 0.9)]
+        holes += [(u // side + v // side) % 2 == 1 for side in (8, 32)]
+        holes += [np.hypot(u - clean.shape[0] / 2, v - clean.shape[1] / 2) > min(clean.shape) / 3]
+        for hole, background in zip(holes, [np.nan] * 6 + [0.0], strict=True):
+            found = st.Denoiser(sigma=float(sigma)).run(np.where(hole, background, noisy(name, clean, sigma)))
+            error = np.where(hole, background, found.estimate - clean) ** 2
+            cells.append(found.predicted_mse / np.nanmean(error))
+        print(f"{name:22}{sigma:6}" + "".join(f"{cell:12.2f}" for cell in cells), flush=True)
+
+
 def border(arguments: argparse.Namespace) -> None:
     """Print the error in the frame of 8 pixels over that inside, on a ramp."""
     ramp = np.add.outer(np.linspace(0, 200, 256), np.linspace(0, 100, 256))
@@ -499,7 +520,7 @@ def main() -> None:
         PARTS[part](arguments)
 
 
-PARTS = {p.__name__: p for p in (images, signals, predicted, speed, large, blind, spectra, clipped, border)}
+PARTS = {p.__name__: p for p in (images, signals, predicted, speed, large, blind, spectra, clipped, gaps, border)}
 
 if __name__ == "__main__":
     main()

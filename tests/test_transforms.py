@@ -55,6 +55,22 @@ def test_decimated_bands_are_those_of_pywavelets(rng):
         np.testing.assert_array_equal(seen[k][0], coefficients[-level][key])
 
 
+@pytest.mark.parametrize("name", ["haar", "db3", "sym8"])
+@pytest.mark.parametrize("frame", [Undecimated, Decimated])
+def test_coefficients_lie_where_their_filters_have_their_middle(frame, name):
+    """An entry is found in those coefficients that are told to be there, to a third of the length of the filters."""
+    at, levels = 300, 3
+    impulse = np.zeros((1, 700))
+    impulse[0, at] = 1
+    found = {}
+    frame = frame(name, levels)
+    frame.apply(impulse, lambda k, c: found.setdefault(k, c), 1)
+    for k in range(levels):
+        energy = found[k][0, frame.inside((700,))[0]] ** 2
+        middles = frame.middles(k + 1, energy.size)
+        assert abs(energy @ middles / energy.sum() - at) < frame.filters(k + 1)[0].size / 3
+
+
 def slow_windows(y, guide, block, step, cut, var):
     """The definition: transform, shrink, transform back and average every window, one by one."""
     pads = [(b - 1, b - 1 + -(n + b - 2) % step) for b, n in zip(block, y.shape[1:], strict=True)]

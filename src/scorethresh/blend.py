@@ -1,7 +1,9 @@
 """Estimates in redundant frames, the traces that their risk needs, and the blend of least estimated risk.
 
 Arrays are batches of pieces of the data: (pieces, parts, *shape). Parts, such as the real and the imaginary one, share
-decisions. The risk of an estimate F of y, with noise of covariance S, is estimated by
+decisions. If only some entries are noisy data, these are `seen`, (pieces, *shape), and choices and traces go by them.
+
+The risk of an estimate F of y, with noise of covariance S, is estimated by
 ``||y - F||^2 - tr S + 2 tr(S F')``, the derivative taken to include the jumps; its last term is called the trace.
 """
 
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._validate import Array
 from .covariance import Noise, White, mirrored_energy
@@ -24,7 +27,7 @@ from .magnitudes import default_thresholds
 from .methods import Method, Selector, as_method
 from .rules import Hard, Rule, as_rule
 from .select import DEFAULT, risk_curve, select_threshold
-from .transforms import Decimated, Floats, Undecimated, Windows, cropped, details
+from .transforms import Decimated, Floats, Undecimated, Windows, cropped, details, filled, mirrored
 
 __all__ = ["Band"]
 
@@ -46,6 +49,7 @@ _SPARSER = 2
 _SEED = 20130522
 _PATCH = {1: 1 << 14, 2: 256, 3: 64}
 
+Seen = NDArray[np.bool_] | None
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -82,9 +86,10 @@ class Piece:
     estimate: Floats
     trace: Floats
 
-    def total(self) -> float:
+    def total(self, seen: Seen) -> float:
         """Return the trace, summed."""
-        return float(np.broadcast_to(self.trace, self.estimate[:, 0].shape).sum(dtype=np.float64))
+        whole = np.broadcast_to(self.trace, self.estimate[:, 0].shape)
+        return float(whole.sum(dtype=np.float64, where=True if seen is None else seen))
 
 
 class Wavelets:
@@ -113,7 +118,7 @@ class Wavelets:
             self.weights += list(weights[1:])
             self.mean_weight = float(weights[0])
 
-    def choose(self, y: Floats) -> tuple[list[Band], Piece]:
+    def choose(self, y: Floats, seen: Seen = None) -> tuple[list[Band], Piece]:
         """Choose the threshold of every band of a batch by itself, and apply them."""
 
         def choose(k: int, c: Floats) -> tuple[float, RiskCurve]:
@@ -123,51 +128,71 @@ class Wavelets:
             selection = select_threshold(c, sigma=self.sigmas[k], rule=self.rule, method=self._method(c))
             return selection.threshold, selection.curve
 
-        return self._run(y, choose)
+        return self._run(y, choose, seen)
 
-    def choose_one(self, y: Floats) -> tuple[list[Band], Piece]:
+    def choose_one(self, y: Floats, seen: Seen = None) -> tuple[list[Band], Piece]:
         """Choose one threshold for all bands of a batch, over their noise levels, and apply it."""
         grid = default_thresholds(y.size, 1.0)
         inside = self.frame.inside(y.shape[2:])
         curves: dict[int, RiskCurve] = {}
 
         def look(k: int, c: Floats) -> Floats:
-            curves[k] = self._curve(k, self._thinned(k, cropped(c, inside)), grid * self.sigmas[k])
+            curves[k] = self._curve(k, _joined(self._looked_at(k, cropped(c, inside), seen)), grid * self.sigmas[k])
             return c
 
         self.frame.apply(y, look, self.ndim)
         # The risks of all coefficients over the noise in them, each band with its share of the entries.
         total = sum(self.weights[k] * c.risk / (self.sigmas[k] ** 2 * c.size) for k, c in curves.items())
         t = float(grid[np.argmin(total)])
-        return self._run(y, lambda k, _: (t * self.sigmas[k], curves[k]))
+        return self._run(y, lambda k, _: (t * self.sigmas[k], curves[k]), seen)
 
-    def apply(self, y: Floats, bands: Sequence[Band], risk: bool = True) -> Piece:
+    def apply(self, y: Floats, bands: Sequence[Band], seen: Seen = None, risk: bool = True) -> Piece:
         """Apply thresholds that were chosen before; without `risk` the trace is left out."""
-        return self._run(y, lambda k, _: (bands[k].threshold, None), risk)[1]
+        return self._run(y, lambda k, _: (bands[k].threshold, None), seen, risk)[1]
 
     def _run(
-        self, y: Floats, choice: Callable[[int, Floats], tuple[float, RiskCurve | None]], risk: bool = True
+        self,
+        y: Floats,
+        choice: Callable[[int, Floats], tuple[float, RiskCurve | None]],
+        seen: Seen,
+        risk: bool = True,
     ) -> tuple[list[Band], Piece]:
-        """Treat every band at the threshold that `choice` gives for its (thinned) coefficients."""
+        """Treat every band at the threshold that `choice` gives for those of its coefficients that are looked at."""
         trace = np.full(len(y), self.mean_weight * y.shape[1])
         bands: dict[int, Band] = {}
         inside = self.frame.inside(y.shape[2:])
 
         def shrink(k: int, c: Floats) -> Floats:
-            few = self._thinned(k, cropped(c, inside))
-            t, curve = choice(k, few)
-            for i in range(len(c) if risk else 0):
-                known = curve if len(c) == 1 and curve is not None else self._curve(k, few[i : i + 1], np.array([t]))
+            few = self._looked_at(k, cropped(c, inside), seen)
+            t, curve = choice(k, _joined(few))
+            for i, some in enumerate(few if risk else []):
+                known = curve if len(c) == 1 and curve is not None else self._curve(k, some, np.array([t]))
                 dof = known.dof[np.searchsorted(known.thresholds, t)]
                 trace[i] += self.weights[k] * dof / known.size
             out = self._ruled(c, t)
-            kept = cropped(out, inside)
             if curve is not None:
+                kept = _joined(self._shown(k, cropped(out, inside), seen))
                 bands[k] = Band(self.names[k], self.sigmas[k], t, np.count_nonzero(kept) / kept.size, curve)
             return out
 
         estimate = self.frame.apply(y, shrink, self.ndim)
         return [bands[k] for k in sorted(bands)], Piece(estimate, trace.reshape(-1, *(1,) * self.ndim))
+
+    def correction(self, drawn: Drawn, bands: Sequence[Band]) -> float:
+        """Return by how much the trace falls short for gaps that are filled with what is around."""
+        if drawn.spread is drawn.noise:
+            return 1.0
+        count = len(drawn.y)
+
+        def shrink(k: int, c: Floats) -> Floats:
+            given = c[:count]
+            factor = np.divide(
+                self._ruled(given, bands[k].threshold), given, out=np.zeros_like(given), where=given != 0
+            )
+            return np.ascontiguousarray(c * np.concatenate([factor] * 3))
+
+        answers = self.frame.apply(np.concatenate([drawn.y, drawn.spread, drawn.noise]), shrink, self.ndim)
+        return drawn.ratio(answers[count : 2 * count], answers[2 * count :])
 
     def _ruled(self, c: Floats, threshold: float) -> Floats:
         if isinstance(self.rule, Hard) and c.shape[1] == 1:  # the rule without its checks
@@ -189,13 +214,28 @@ class Wavelets:
             method = DEFAULT
         return risk_curve(c, thresholds, sigma=self.sigmas[k], rule=self.rule, method=method)
 
-    def _thinned(self, k: int, c: Floats) -> Floats:
-        """Return every other coefficient, or fewer, where there are plenty: neighbours tell much the same."""
+    def _looked_at(self, k: int, c: Floats, seen: Seen) -> list[Floats]:
+        """Return what a piece shows of every other coefficient, or of fewer, where there are plenty.
+
+        Neighbours tell much the same.
+        """
         fine = k < 2 * (2**self.ndim - 1)
         q = 1
         while c.size >> (q.bit_length() * self.ndim) >= (_PLENTY if fine else _MANY):
             q *= 2
-        return cropped(c, [slice(None, None, q if n >= 8 * q else 1) for n in c.shape[2:]])
+        return self._shown(k, c, seen, [q if n >= 8 * q else 1 for n in c.shape[2:]])
+
+    def _shown(self, k: int, c: Floats, seen: Seen, steps: Sequence[int] | None = None) -> list[Floats]:
+        """Return, of each piece, coefficients so many steps apart in the middle of which an entry is seen, or all."""
+        steps = steps or [1] * self.ndim
+        thin = cropped(c, [slice(None, None, step) for step in steps])
+        if seen is None:
+            return [thin[i : i + 1] for i in range(len(thin))]
+        level = k // (2**self.ndim - 1) + 1
+        for axis, (n, step) in enumerate(zip(c.shape[2:], steps, strict=True), start=1):
+            middles = self.frame.middles(level, n)[::step]
+            seen = np.take(seen, mirrored(middles, seen.shape[axis]), axis)
+        return [piece[None, :, some if some.any() else ...] for piece, some in zip(thin, seen, strict=True)]
 
     def _method(self, c: Floats) -> str | Method | Selector:
         return self.method or ("score" if c.size >= _MANY else DEFAULT)
@@ -215,6 +255,13 @@ def _variances(noise: Noise, filters: Sequence[Array], shape: tuple[int, ...] | 
         gains.append(np.maximum((mirrored_energy(rows, n) if n < short else energy) / energy, 1e-8))
     gain: Array = functools.reduce(np.multiply.outer, gains)
     return variances * gain
+
+
+def _joined(some: Sequence[Floats]) -> Floats:
+    """Return coefficients of several pieces as those of one."""
+    if len(some) == 1:
+        return some[0]
+    return np.concatenate([c.reshape(1, c.shape[1], -1) for c in some], axis=-1)
 
 
 def _norms(c: Floats) -> Floats:
@@ -251,21 +298,21 @@ class Pieces:
         self.names = [f"{w.frame.wavelet} thresholds" for w in waves]
         self.names += [f"guided windows of {w.block[0]}" for w, _ in self.second]
 
-    def choose(self, y: Floats) -> tuple[list[list[Band]], list[Piece]]:
+    def choose(self, y: Floats, seen: Seen) -> tuple[list[list[Band]], list[Piece]]:
         """Choose the thresholds for a batch; return them and all pieces, the guided ones last."""
         *chosen, hard = _together(
-            lambda run: run(), [*(lambda w=w: w.choose(y) for w in self.waves), lambda: self._hard(y)]
+            lambda run: run(), [*(lambda w=w: w.choose(y, seen) for w in self.waves), lambda: self._hard(y)]
         )
         bands, pieces = zip(*chosen, strict=True)
         first = [*pieces, *hard]
         self.shares = np.full(len(first), 1 / len(first))
         if y.ndim == 3:  # on signals, windows and wavelets differ far more than on images
-            self.shares = blend_weights(y, first, [piece.total() for piece in first])
+            self.shares = blend_weights(y, first, [piece.total(seen) for piece in first], seen)
         return list(bands), [*pieces, *self._guided(y, self._guide(first))]
 
-    def apply(self, y: Floats, bands: Sequence[Sequence[Band]]) -> list[Piece]:
+    def apply(self, y: Floats, bands: Sequence[Sequence[Band]], seen: Seen) -> list[Piece]:
         """Return all pieces of a batch, with thresholds that were chosen before."""
-        pieces = [wave.apply(y, b) for wave, b in zip(self.waves, bands, strict=True)]
+        pieces = [wave.apply(y, b, seen) for wave, b in zip(self.waves, bands, strict=True)]
         return [*pieces, *self._guided(y, self._guide([*pieces, *self._hard(y)]))]
 
     def _hard(self, y: Floats) -> list[Piece]:
@@ -286,27 +333,53 @@ class Pieces:
             lambda window: _batched(lambda v, g: window[0].guided(v, g, window[1], _STRENGTH), y, guide), windows
         )
 
-    def corrections(self, y: Floats, bands: Sequence[Sequence[Band]]) -> list[float]:
-        """Return by how much the traces of the pieces fall short, for the guide depends on y as well.
+    def corrections(self, y: Floats, bands: Sequence[Sequence[Band]], seen: Seen) -> list[float]:
+        """Return by how much the traces of the pieces fall short: the guide depends on y as well, and so do gaps.
 
         The derivative along one draw of noise is taken by differences, with and without a change of the guide, on a
         part of the data. Their ratio varies far less than either.
         """
-        part = _patches(y, _PROBED)
-        noise = self.noise.sample(part.shape, np.random.default_rng(_SEED)).astype(part.dtype)
+        drawn = Drawn.of(y, self.noise, seen)
 
         def moved(step: float) -> tuple[Floats, list[Piece]]:
-            z = part + part.dtype.type(step) * noise
+            z = drawn.y + drawn.y.dtype.type(step) * drawn.spread
             pieces = [wave.apply(z, b, risk=False) for wave, b in zip(self.waves, bands, strict=True)]
             guide = self._guide([*pieces, *self._hard(z)])
             return guide, self._guided(z, guide, _SPARSER)
 
         (one, ahead), (two, behind) = _together(moved, (_STEP, -_STEP))
-        ratios = [1.0] * len(self.waves)
-        for a, b, c in zip(ahead, behind, self._guided(noise, (one + two) / 2, _SPARSER), strict=True):
-            change = _dot(noise, a.estimate - b.estimate) / (2 * _STEP)
-            ratios.append(min(max(change / max(_dot(noise, c.estimate), 1e-300), 0.5), 3.0))
+        ratios = [wave.correction(drawn, b) for wave, b in zip(self.waves, bands, strict=True)]
+        for a, b, c in zip(ahead, behind, self._guided(drawn.noise, (one + two) / 2, _SPARSER), strict=True):
+            ratios.append(drawn.ratio((a.estimate - b.estimate) / (2 * _STEP), c.estimate))
         return ratios
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A part of the data, and noise for it, drawn: where it counts, and with gaps filled as those of the data were."""
+
+    y: Floats
+    noise: Floats
+    counted: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, y: Floats, noise: Noise, seen: Seen) -> Drawn:
+        """Draw the noise."""
+        part = _patches(y, _PROBED)
+        drawn = noise.sample(part.shape, np.random.default_rng(_SEED)).astype(part.dtype)
+        if seen is None:
+            return cls(part, drawn, drawn, drawn)
+        shown = _patches(seen[:, None], _PROBED)
+        if not shown.any():
+            shown = np.ones_like(shown)
+        pairs = zip(drawn, shown, strict=True)
+        spread = [filled(piece[None], ~some[0]) if some.any() else piece[None] for piece, some in pairs]
+        return cls(part, drawn, drawn * shown, np.concatenate(spread))
+
+    def ratio(self, moved: Floats, alone: Floats) -> float:
+        """Return how much more of the noise comes back in one answer to it than in another."""
+        return min(max(_dot(self.counted, moved) / max(_dot(self.counted, alone), 1e-300), 0.5), 20.0)
 
 
 def _together(run: Callable[[T], U], items: Sequence[T]) -> list[U]:
@@ -351,13 +424,13 @@ def _dot(a: Floats, b: Floats) -> float:
     return float(np.einsum("i,i->", a.reshape(-1), b.reshape(-1), dtype=np.float64))
 
 
-def blend_weights(y: Floats, pieces: Sequence[Piece], traces: Sequence[float]) -> Array:
+def blend_weights(y: Floats, pieces: Sequence[Piece], traces: Sequence[float], seen: Seen = None) -> Array:
     """Return the weights, none negative and with sum 1, of the blend of least estimated risk.
 
     The risk is quadratic in the weights a: ``a' M a - 2 a' b`` with ``M_kl = <F_k, F_l>`` and
     ``b_k = <F_k, y> - trace_k``. The few sets of weights that may be positive are all tried.
     """
-    residuals = [p.estimate - y for p in pieces]
+    residuals = [p.estimate - y if seen is None else (p.estimate - y) * seen[:, None] for p in pieces]
     count = len(pieces)
     gram = np.empty((count, count))
     for i, j in itertools.combinations_with_replacement(range(count), 2):

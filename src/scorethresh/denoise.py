@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from . import _validate
 from ._progress import Progress
 from ._validate import Array
-from .blend import Band, Piece, Pieces, Wavelets, blend_weights
+from .blend import Band, Drawn, Piece, Pieces, Seen, Wavelets, blend_weights
 from .covariance import Noise
 from .methods import Method, Selector, as_method
 from .prepare import Prepared, as_given, prepare, split
@@ -168,7 +168,7 @@ class Denoiser:
             for k, channel in enumerate(data.values):
                 prefix = f"channel {k} " if len(data.values) > 1 else ""
                 plan = _Plan(self, data.noise[k], channel.ndim - 1)
-                first = plan.choose(channel)
+                first = plan.choose(channel, data.seen)
                 bands += [dataclasses.replace(b, name=prefix + b.name) for some in plan.bands for b in some]
                 weights |= {prefix + name: w for name, w in plan.weights.items()}
                 sums += _treat(channel, k, plan, first, tiles, data, progress.step)
@@ -194,7 +194,9 @@ def _treat(
         wide = tuple(slice(max(s.start - margin, 0), s.stop + margin) for s in tile)
         inner = tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip(tile, wide, strict=True))
         y = np.ascontiguousarray(cropped(source, wide))
-        piece = first if first is not None else plan.apply(y[None])
+        piece = (
+            first if first is not None else plan.apply(y[None], None if data.seen is None else data.seen[wide][None])
+        )
         estimate = cropped(piece.estimate[0], inner)
         trace = cropped(np.broadcast_to(piece.trace[0], y.shape[1:]), inner)
         residual = np.square(cropped(y, inner) - estimate).sum(axis=0, dtype=np.float64)
@@ -220,9 +222,11 @@ class _Plan:
         self.bands: list[list[Band]] = []
         self.weights: dict[str, float] = {}
 
-    def choose(self, y: Floats) -> Piece | None:
+    def choose(self, y: Floats, seen: Seen) -> Piece | None:
         """Choose on y, or on crops of it if it is large; return the estimate in the former case."""
-        crops = np.stack(list(_crops(y)))
+        places = list(_crops(y.shape[1:], seen))
+        crops = np.stack([cropped(y, place) for place in places])
+        seen = None if seen is None else np.stack([seen[place] for place in places])
         self.levels = self._levels(y.shape[1:])
         options = self.options
         names = [options.wavelet] if options.wavelet else _BLENDED[self.ndim]
@@ -237,22 +241,24 @@ class _Plan:
         whole = crops.shape[2:] == y.shape[1:]
         if options.choose != "blend":
             [wave] = self.waves
-            bands, piece = wave.choose(crops) if options.choose == "bands" else wave.choose_one(crops)
+            bands, piece = (wave.choose if options.choose == "bands" else wave.choose_one)(crops, seen)
+            self.correction = 1.0 if seen is None else wave.correction(Drawn.of(crops, self.noise, seen), bands)
             self.bands = [bands]
-            return piece if whole else None
+            return Piece(piece.estimate, self.correction * piece.trace) if whole else None
         self.pieces = Pieces(self.waves, self.noise, y.shape[1:])
-        self.bands, pieces = self.pieces.choose(crops)
-        self.corrections = self.pieces.corrections(crops, self.bands)
-        traces = [correction * piece.total() for correction, piece in zip(self.corrections, pieces, strict=True)]
-        self.shares = blend_weights(crops, pieces, traces)
+        self.bands, pieces = self.pieces.choose(crops, seen)
+        self.corrections = self.pieces.corrections(crops, self.bands, seen)
+        traces = [correction * piece.total(seen) for correction, piece in zip(self.corrections, pieces, strict=True)]
+        self.shares = blend_weights(crops, pieces, traces, seen)
         self.weights = dict(zip(self.pieces.names, map(float, self.shares), strict=True))
         return self._mix(pieces) if whole else None
 
-    def apply(self, y: Floats) -> Piece:
+    def apply(self, y: Floats, seen: Seen) -> Piece:
         """Return the estimate of a batch."""
         if self.options.choose != "blend":
-            return self.waves[0].apply(y, self.bands[0])
-        return self._mix(self.pieces.apply(y, self.bands))
+            piece = self.waves[0].apply(y, self.bands[0], seen)
+            return Piece(piece.estimate, self.correction * piece.trace)
+        return self._mix(self.pieces.apply(y, self.bands, seen))
 
     def _mix(self, pieces: list[Piece]) -> Piece:
         estimate = np.zeros_like(pieces[0].estimate)
@@ -292,17 +298,22 @@ def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
     return itertools.product(*([slice(*ends) for ends in itertools.pairwise(e)] for e in edges))
 
 
-def _crops(y: Floats) -> Iterator[Floats]:
-    """Yield y itself if it is one tile, else crops spread over it."""
-    shape = y.shape[1:]
+def _crops(shape: tuple[int, ...], seen: Seen) -> Iterator[tuple[slice, ...]]:
+    """Yield all of it for what is one tile, else crops spread over it, or over where it is seen."""
     if math.prod(shape) <= _TILE[len(shape)]:
-        yield y
+        yield (slice(None),) * len(shape)
         return
     side = _CROP[len(shape)]
+    ends = [(0, n) for n in shape]
+    if seen is not None and seen.any():
+        ends = [(int(at.min()), int(at.max()) + 1) for at in np.nonzero(seen)]
     for k in range(_CROPS):
         places = (k, (2 * k + 1) % (_CROPS + 1) % _CROPS, _CROPS - 1 - k)
-        starts = [int((n - min(side, n)) * (p + 0.5) / _CROPS) for n, p in zip(shape, places, strict=False)]
-        yield cropped(y, [slice(s, s + side) for s in starts])
+        starts = [
+            min(low + int(max(high - low - side, 0) * (p + 0.5) / _CROPS), max(n - side, 0))
+            for (low, high), n, p in zip(ends, shape, places, strict=False)
+        ]
+        yield tuple(slice(s, s + side) for s in starts)
 
 
 def denoise(

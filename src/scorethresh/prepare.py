@@ -14,7 +14,7 @@ from ._validate import Array
 from .clipping import ends_of, near_ends, uncut
 from .covariance import Noise, Spectrum, White
 from .noise import estimate_spectrum, level_of_samples
-from .transforms import Floats, cropped, dct_matrix
+from .transforms import Floats, cropped, dct_matrix, filled
 
 # The error over that of the best linear filter of the same trace, and its relative spread, for wavelets and for the
 # blend: on camera, coins and brick, at five noise levels, its logarithm had means 0.30 and -0.01 and standard
@@ -27,6 +27,11 @@ _QUIET = 1e-3
 # If more than this part of the entries cannot be looked at, the channels are taken to have noise of their own.
 _HIDDEN = 0.9
 
+# How many entries along each axis make a constant region: values that a camera makes discrete may be alike by chance.
+_REGION = {1: 16, 2: 5, 3: 3}
+# So small a part of the entries that are like the next ones makes none.
+_FEW = 1e-3
+
 # Beyond this range over the noise level, single precision would show.
 _SINGLE = 1e4
 
@@ -36,7 +41,8 @@ class Prepared:
     """Stabilised data, and the way back.
 
     `y` holds the data as they came: (channels, parts, *shape). `values` are ``y / scale - offset``, or Anscombe's root
-    minus `offset`, of noise level 1, the channels rotated by `mix`. At `ends` of the range the noise was cut off.
+    minus `offset`, of noise level 1, the channels rotated by `mix`. At `ends` of the range the noise was cut off. Noise
+    is only in entries that are `seen`, neither missing (`invalid`) nor in constant regions; others stay as they are.
     """
 
     y: NDArray[Any]
@@ -47,6 +53,7 @@ class Prepared:
     noise: list[Noise]
     poisson: bool
     invalid: NDArray[np.bool_] | None
+    seen: NDArray[np.bool_] | None
     channel_axis: int | None
     ends: tuple[float, float]
 
@@ -76,7 +83,7 @@ class Prepared:
             weight = np.square(cropped(scale, tile)).mean(axis=0)
         else:
             weight = float(np.square(self.scale).mean())
-        return weight if self.invalid is None else weight * ~self.invalid[tile]
+        return weight if self.seen is None else weight * self.seen[tile]
 
     def error(self, risk: float, trace: float, left: float, blended: bool) -> tuple[float, float]:
         """Return the predicted mean squared error and its standard error.
@@ -86,25 +93,33 @@ class Prepared:
         error is far smaller than the noise. The trace does not, and is the risk of the best linear filter, to which
         that of other estimates has a ratio that is roughly known: the two are averaged by their precision.
         """
-        valid = self.y[0, 0].size if self.invalid is None else np.count_nonzero(~self.invalid)
-        count = valid * self.y.shape[0] * self.y.shape[1]
+        size = self.y[0, 0].size
+        noisy = size if self.seen is None else np.count_nonzero(self.seen)
+        valid = size if self.invalid is None else size - np.count_nonzero(self.invalid)
+        count = noisy * self.y.shape[0] * self.y.shape[1]
         ratio, spread = _FILTER[blended]
         unbiased, trace = float(risk) / count, float(trace) / count
         # Where noise was cut off, less is in the residual and in the estimate; what is undone brings the latter back.
-        unbiased += (1 - left) * (float(np.mean(np.square(self.scale))) - trace)
+        unbiased += (1 - left) * (self._mean(np.square(self.scale)) - trace)
         filtered = ratio * max(trace, 1e-300)
         if self.poisson:
             known = self.y if self.invalid is None else self.y[:, :, ~self.invalid]
             fourth = float(np.square(known + 0.375, dtype=np.float64).mean())
         else:
-            fourth = float(np.mean(self.scale**4))
+            fourth = self._mean(self.scale**4)
         powers = [n.sigma**4 if isinstance(n, White) else np.square(n.power).mean() for n in self.noise]
         fourth *= float(np.mean(powers))
         # Per entry, that energy varies by 2 sigma^4, and twice the product of noise and bias by 4 sigma^2 bias^2.
         first = (2 * fourth + 2 * math.sqrt(fourth) * filtered) / count
         second = (spread * filtered) ** 2
         mse = (unbiased * second + filtered * first) / (first + second)
-        return mse, math.sqrt(first * second / (first + second))
+        return mse * noisy / valid, math.sqrt(first * second / (first + second)) * noisy / valid
+
+    def _mean(self, of_scale: Array) -> float:
+        """Return the mean over the entries that are seen."""
+        if self.seen is None or of_scale.size == len(of_scale):
+            return float(of_scale.mean())
+        return float(np.broadcast_to(of_scale, (*of_scale.shape[:2], *self.seen.shape))[:, :, self.seen].mean())
 
     def restored(self) -> tuple[NDArray[Any], float]:
         """Return the values, by now denoised, in the units, the layout and the dtype of y; and the part of the noise's
@@ -119,8 +134,9 @@ class Prepared:
             out = out.astype(np.result_type(out.dtype, _precise(self.y.dtype)), copy=False)
             out *= self.scale
             out += self.offset * self.scale
-        left = uncut(out, self.scale, self.ends, self.invalid)
-        return as_given(out, self.y, self.invalid, self.channel_axis), left
+        hidden = None if self.seen is None else ~self.seen
+        left = uncut(out, self.scale, self.ends, hidden)
+        return as_given(out, self.y, hidden, self.channel_axis), left
 
 
 def _precise(dtype: np.dtype[Any]) -> Any:
@@ -221,8 +237,8 @@ def prepare(
         scale = np.where(found > 0, found, found.max()) if sigma is None else found
     else:
         if isinstance(noise, str):
-            seen = y if invalid is None else np.where(invalid, np.nan, y)
-            power = np.stack([np.mean([estimate_spectrum(p) for p in c.astype(float)], axis=0) for c in seen])
+            given = y if invalid is None else np.where(invalid, np.nan, y)
+            power = np.stack([np.mean([estimate_spectrum(p) for p in c.astype(float)], axis=0) for c in given])
         else:
             power = given_power(noise, shape)[None]
         level = np.sqrt(power.mean(axis=tuple(range(1, ndim + 1)), keepdims=True))
@@ -231,12 +247,15 @@ def prepare(
             return None
         model = Spectrum((power[noisy] / level[noisy] ** 2).mean(axis=0))
         scale = np.where(level > 0, level, level.max()).reshape(-1, 1, *(1,) * ndim)
+    hidden = invalid if counts else _hidden(y, invalid)
+    if hidden is not None and hidden.all():
+        return None
     ends = (-math.inf, math.inf)
     if not counts and y.shape[1] == 1:
-        ends = ends_of(y if invalid is None else y[..., ~invalid])
+        ends = ends_of(y if hidden is None else y[..., ~hidden])
     values = poisson.root(known.astype(np.float64)) if counts else _divided(y, scale)
-    if invalid is not None:
-        values = _filled(values, invalid)
+    if hidden is not None:
+        values = filled(values, hidden)
     offset = values.mean(axis=tuple(range(1, values.ndim)), keepdims=True, dtype=np.float64)
     values -= offset.astype(values.dtype)
     if values.dtype == np.float64 and max(values.max(), -values.min()) < _SINGLE:
@@ -248,14 +267,36 @@ def prepare(
     models = [model] * len(y)
     if mix is not None and sigma is None and isinstance(model, White):
         # Noise that channels share, as in grey stored as colours, is not white across them.
-        hidden = invalid
+        out = hidden
         if any(map(math.isfinite, ends)):
             near = near_ends(y, scale, ends)
-            hidden = near if invalid is None else near | invalid
-        if hidden is None or hidden.mean() < _HIDDEN:
-            found = _levels(values, hidden).ravel()
+            out = near if hidden is None else near | hidden
+        if out is None or out.mean() < _HIDDEN:
+            found = _levels(values, out).ravel()
             models = [model if abs(level - 1) < _ALIKE else White(max(level, _QUIET)) for level in found]
-    return Prepared(y, values, scale, offset, mix, models, counts, invalid, channel_axis, ends)
+    seen = None if hidden is None else ~hidden
+    return Prepared(y, values, scale, offset, mix, models, counts, invalid, seen, channel_axis, ends)
+
+
+def _hidden(y: NDArray[Any], invalid: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    """Return which entries hold no noise: missing ones, and constant regions, as of a background that was filled."""
+    from scipy.ndimage import binary_opening
+
+    shape = y.shape[2:]
+    same = np.ones(shape, bool)  # as the next entries along all axes
+    for axis in range(len(shape)):
+        for part in y.reshape(-1, *shape):
+            ahead = np.moveaxis(part, axis, 0)
+            np.moveaxis(same, axis, 0)[:-1] &= ahead[:-1] == ahead[1:]
+    if np.count_nonzero(same) < _FEW * same.size:
+        return invalid
+    same = np.asarray(binary_opening(same, np.ones((_REGION[len(shape)],) * len(shape), bool)))
+    for axis in range(len(shape)):
+        along = np.moveaxis(same, axis, 0)
+        along[1:] |= along[:-1].copy()
+    if not same.any():
+        return invalid
+    return same if invalid is None else same | invalid
 
 
 def _divided(y: NDArray[Any], scale: Array) -> Floats:
@@ -315,23 +356,3 @@ def given_power(noise: Any, shape: tuple[int, ...]) -> Array:
         msg = f"noise, as a power spectrum, must be finite and at least 0, got values from {ends}."
         raise ValueError(msg)
     return power
-
-
-def _filled(values: Floats, invalid: NDArray[np.bool_]) -> Floats:
-    """Return the values with missing ones replaced by the mean of those around, near ones if there are any."""
-    from scipy.ndimage import uniform_filter
-
-    values = np.where(invalid, 0, values)
-    known = (~invalid).astype(values.dtype)
-    missing = invalid.copy()
-    size = 3
-    while missing.any():
-        share = uniform_filter(known, size, mode="constant")
-        reached = missing & (share > 0.5 / size**invalid.ndim)
-        for channel in values:
-            for part in channel:
-                mean = uniform_filter(np.where(invalid, 0, part), size, mode="constant")
-                part[reached] = mean[reached] / share[reached]
-        missing &= ~reached
-        size = 2 * size + 1
-    return values

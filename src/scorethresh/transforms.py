@@ -42,9 +42,34 @@ def reflected(y: Floats, pads: Sequence[tuple[int, int]]) -> Floats:
     for axis, (before, after) in zip(range(-len(pads), 0), pads, strict=True):
         if before or after:
             n = y.shape[axis]
-            index = np.arange(-before, n + after) % (2 * n)
-            y = np.take(y, np.where(index < n, index, 2 * n - 1 - index), axis)
+            y = np.take(y, mirrored(np.arange(-before, n + after), n), axis)
     return np.ascontiguousarray(y)
+
+
+def mirrored(index: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Return where entries of any index are found if n of them are continued by reflection."""
+    index = index % (2 * n)
+    return np.where(index < n, index, 2 * n - 1 - index)
+
+
+def filled(values: Floats, invalid: NDArray[np.bool_]) -> Floats:
+    """Return the values with missing ones replaced by the mean of those around, near ones if there are any."""
+    from scipy.ndimage import uniform_filter
+
+    values = np.where(invalid, 0, values)
+    known = (~invalid).astype(values.dtype)
+    missing = invalid.copy()
+    size = 3
+    while missing.any():
+        share = uniform_filter(known, size, mode="constant")
+        reached = missing & (share > 0.5 / size**invalid.ndim)
+        for channel in values:
+            for part in channel:
+                mean = uniform_filter(np.where(invalid, 0, part), size, mode="constant")
+                part[reached] = mean[reached] / share[reached]
+        missing &= ~reached
+        size = 2 * size + 1
+    return values
 
 
 @functools.cache
@@ -119,6 +144,10 @@ class Undecimated:
         """Return where in a band the coefficients of the data themselves are, those of mirrored data being around."""
         return [slice(before, before + n) for (before, _), n in zip(self._pads(shape), shape, strict=True)]
 
+    def middles(self, level: int, count: int) -> NDArray[np.int64]:
+        """Return the entries in the middle of the filters of the first coefficients that are inside, of one axis."""
+        return np.arange(count) - _cascade(self.wavelet, level)[0].size // 2
+
     def _pads(self, shape: tuple[int, ...]) -> list[tuple[int, int]]:
         # Beyond the reach of the filters nothing matters; data shorter than that are continued to a whole period.
         reach = (wavelet(self.wavelet).dec_len - 1) * (2**self.levels - 1)
@@ -177,6 +206,11 @@ class Decimated:
     def inside(self, shape: tuple[int, ...]) -> list[slice]:
         """Return where in a band the coefficients of the data are: everywhere."""
         return [slice(None)] * len(shape)
+
+    def middles(self, level: int, count: int) -> NDArray[np.int64]:
+        """Return the entries in the middle of the filters of the first coefficients, of one axis."""
+        last: NDArray[np.int64] = 2**level * np.arange(1, count + 1) - 1
+        return last - _cascade(self.wavelet, level)[0].size // 2
 
     def apply(self, y: Floats, shrink: Shrink, ndim: int) -> Floats:
         """Return the synthesis of ``shrink(k, coefficients)`` over the bands k of `details`, for the last axes."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._validate import Array
-from .blend import Band, Piece, Wavelets
+from .blend import Band, Drawn, Piece, Seen, Wavelets
 from .curve import RiskCurve
 from .denoise import Denoised, Denoiser, _Plan, _treat
 from .prepare import Prepared, prepare, split
@@ -41,7 +41,7 @@ def trials(
         return
     whole_shape = data.values.shape[2:] if denoiser.undecimated else None
     data = _part(data, where)
-    if data.invalid is not None and data.invalid.all():
+    if data.seen is not None and not data.seen.any():
         return
     noisy = data.values.copy()
     ndim, name = noisy.ndim - 2, tried_wavelet(found)
@@ -53,6 +53,9 @@ def trials(
         _Fixed(_Waves(frame, noise, *options), bands[k * each : (k + 1) * each], factors)
         for k, noise in enumerate(data.noise)
     ]
+    if data.seen is not None:
+        for plan, noise, channel in zip(plans, data.noise, noisy, strict=True):
+            plan.correction = plan.wave.correction(Drawn.of(channel[None], noise, data.seen[None]), plan.chosen)
     whole = tuple(slice(0, n) for n in noisy.shape[2:])
     valid = 1.0 if data.invalid is None else 1 - data.invalid.mean()
 
@@ -90,7 +93,7 @@ class _Waves(Wavelets):
 class _Fixed(_Plan):
     """A plan with thresholds that are given, for data that are one tile."""
 
-    factor = 1.0
+    factor = correction = 1.0
 
     def __init__(self, wave: _Waves, bands: Sequence[Band], factors: Sequence[float]) -> None:
         self.wave, self.chosen = wave, bands
@@ -99,8 +102,9 @@ class _Fixed(_Plan):
     def scaled(self) -> list[Band]:
         return [dataclasses.replace(band, threshold=self.factor * band.threshold) for band in self.chosen]
 
-    def apply(self, y: Floats) -> Piece:
-        return self.wave.apply(y, self.scaled())
+    def apply(self, y: Floats, seen: Seen) -> Piece:
+        piece = self.wave.apply(y, self.scaled(), seen)
+        return Piece(piece.estimate, self.correction * piece.trace)
 
     def margin(self) -> int:
         return 0
@@ -114,4 +118,5 @@ def _part(data: Prepared, where: tuple[slice, ...]) -> Prepared:
         values=cropped(data.values, where).copy(),
         scale=cropped(data.scale, where) if varies else data.scale,
         invalid=None if data.invalid is None else data.invalid[where],
+        seen=None if data.seen is None else data.seen[where],
     )
