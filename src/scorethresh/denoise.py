@@ -33,6 +33,9 @@ _NOISE = {"white": "white", "poisson": "poisson", "correlated": "correlated"}
 _TILE = {1: 1 << 20, 2: 1 << 20, 3: 1 << 19}
 _CROP = {1: 1 << 18, 2: 512, 3: 64}
 _CROPS = 4
+# How many more are taken where most blocks, of so many entries along each axis, are not flat.
+_BUSY = 2
+_BLOCK = {1: 256, 2: 16, 3: 8}
 
 # By the number of axes: the wavelets of the blend, and that of bands.
 _BLENDED = {1: ("haar", "sym8"), 2: ("haar",), 3: ("haar",)}
@@ -224,7 +227,7 @@ class _Plan:
 
     def choose(self, y: Floats, seen: Seen) -> Piece | None:
         """Choose on y, or on crops of it if it is large; return the estimate in the former case."""
-        places = list(_crops(y.shape[1:], seen))
+        places = _crops(y, seen)
         crops = np.stack([cropped(y, place) for place in places])
         seen = None if seen is None else np.stack([seen[place] for place in places])
         self.levels = self._levels(y.shape[1:])
@@ -243,10 +246,12 @@ class _Plan:
             [wave] = self.waves
             bands, piece = (wave.choose if options.choose == "bands" else wave.choose_one)(crops, seen)
             self.correction = 1.0 if seen is None else wave.correction(Drawn.of(crops, self.noise, seen), bands)
-            self.bands = [bands]
+            self.bands = [bands if whole else _limited(bands, y.size)]
             return Piece(piece.estimate, self.correction * piece.trace) if whole else None
         self.pieces = Pieces(self.waves, self.noise, y.shape[1:])
         self.bands, pieces = self.pieces.choose(crops, seen)
+        if not whole:
+            self.bands = [_limited(bands, y.size) for bands in self.bands]
         self.corrections = self.pieces.corrections(crops, self.bands, seen)
         traces = [correction * piece.total(seen) for correction, piece in zip(self.corrections, pieces, strict=True)]
         self.shares = blend_weights(crops, pieces, traces, seen)
@@ -288,6 +293,12 @@ class _Plan:
         return int(min(reach + _REACH[self.ndim], round(_TILE[self.ndim] ** (1 / self.ndim)) // 8))
 
 
+def _limited(bands: list[Band], count: int) -> list[Band]:
+    """Return bands with thresholds that noise alone hardly exceeds: higher ones serve data without signal only."""
+    most = math.sqrt(2 * math.log(count))
+    return [dataclasses.replace(band, threshold=min(band.threshold, most * band.sigma)) for band in bands]
+
+
 def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
     """Yield tiles of no more entries than fit: the longest axis is halved until they are."""
     counts = [1] * len(shape)
@@ -298,22 +309,49 @@ def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
     return itertools.product(*([slice(*ends) for ends in itertools.pairwise(e)] for e in edges))
 
 
-def _crops(shape: tuple[int, ...], seen: Seen) -> Iterator[tuple[slice, ...]]:
-    """Yield all of it for what is one tile, else crops spread over it, or over where it is seen."""
+def _crops(y: Floats, seen: Seen) -> list[tuple[slice, ...]]:
+    """Return all of y if it is one tile, else crops spread over it, or over where it is seen, and the busiest ones."""
+    shape = y.shape[1:]
     if math.prod(shape) <= _TILE[len(shape)]:
-        yield (slice(None),) * len(shape)
-        return
-    side = _CROP[len(shape)]
-    ends = [(0, n) for n in shape]
-    if seen is not None and seen.any():
-        ends = [(int(at.min()), int(at.max()) + 1) for at in np.nonzero(seen)]
+        return [(slice(None),) * len(shape)]
+    sides = [min(_CROP[len(shape)], n) for n in shape]
+    ends = [(0, n) for n in shape] if seen is None else [(at.min(), at.max() + 1) for at in np.nonzero(seen)]
+    starts = []
     for k in range(_CROPS):
         places = (k, (2 * k + 1) % (_CROPS + 1) % _CROPS, _CROPS - 1 - k)
-        starts = [
-            min(low + int(max(high - low - side, 0) * (p + 0.5) / _CROPS), max(n - side, 0))
-            for (low, high), n, p in zip(ends, shape, places, strict=False)
-        ]
-        yield tuple(slice(s, s + side) for s in starts)
+        ways = zip(ends, sides, shape, places, strict=False)
+        starts.append(
+            [min(low + int(max(high - low - m, 0) * (p + 0.5) / _CROPS), n - m) for (low, high), m, n, p in ways]
+        )
+    starts += _busiest(y, seen, sides)
+    return [tuple(slice(s, s + m) for s, m in zip(start, sides, strict=True)) for start in starts]
+
+
+def _busiest(y: Floats, seen: Seen, sides: list[int]) -> Iterator[list[int]]:
+    """Yield where the crops begin in which most blocks vary by more than noise: rare things may be there alone."""
+    ndim = len(sides)
+    blocks = [min(_BLOCK[ndim], m) for m in sides]
+    counts = [n // b for n, b in zip(y.shape[1:], blocks, strict=True)]
+    whole = [slice(count * b) for count, b in zip(counts, blocks, strict=True)]
+    split = [n for pair in zip(counts, blocks, strict=True) for n in pair]
+    inside, letters = tuple(range(1, 2 * ndim, 2)), "abcdef"[: 2 * ndim]
+    busy = np.zeros(counts)
+    for part in y:
+        values = cropped(part, whole).reshape(split)
+        square = np.einsum(f"{letters},{letters}->{letters[::2]}", values, values) / math.prod(blocks)
+        busy += np.log(np.maximum(square - np.square(values.mean(axis=inside)), 1.0))
+    if seen is not None:
+        busy *= cropped(seen, whole).reshape(split).all(axis=inside)
+    # Summed over crops that overlap by half.
+    lengths = [m // b for m, b in zip(sides, blocks, strict=True)]
+    steps = [max(length // 2, 1) for length in lengths]
+    for axis, (length, step) in enumerate(zip(lengths, steps, strict=True)):
+        views = np.lib.stride_tricks.sliding_window_view(busy, length, axis)
+        busy = np.take(views, range(0, views.shape[axis], step), axis).sum(axis=-1)
+    for _ in range(_BUSY):
+        at = np.unravel_index(np.argmax(busy), busy.shape)
+        yield [int(i) * step * b for i, step, b in zip(at, steps, blocks, strict=True)]
+        busy[tuple(slice(max(i - 1, 0), i + 2) for i in at)] = -1.0
 
 
 def denoise(
