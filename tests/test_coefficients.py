@@ -88,3 +88,19 @@ def test_the_noise_level_is_that_of_the_finest_diagonal_detail(rng):
 def test_errors(coeffs, message):
     with pytest.raises((TypeError, ValueError), match=message):
         st.threshold_coeffs(coeffs, sigma=1.0)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda w: pywt.swt(w, "haar", 2, norm=True, trim_approx=True),
+        lambda w: pywt.swt(w, "haar", 2, norm=True, axis=0),
+        lambda w: pywt.swt2(np.stack([w, -w]), "haar", 2, norm=True, axes=(1, 2)),
+        lambda w: pywt.swt2(np.stack([w, -w]), "haar", 2, norm=True, axes=(1, 2), trim_approx=True),
+        lambda w: pywt.swtn(w, "haar", 2, norm=True, axes=(1,)),
+        lambda w: pywt.swtn(w, "haar", 2, norm=True),
+    ],
+)
+def test_the_noise_level_goes_by_the_axes_that_were_transformed(rng, transform):
+    found = st.threshold_coeffs(transform(rng.normal(size=(128, 128))), norm=True)
+    assert found.sigma == pytest.approx(1, rel=0.05)

@@ -312,6 +312,34 @@ def test_constant_regions_are_found_at_borders_as_well(rng, shape, size):
     assert _hidden(rng.normal(size=(1, 1, *shape)), None) is None
 
 
+@pytest.mark.parametrize("sigma", [None, 20.0, [10.0, 20.0, 15.0, 5.0]])
+def test_constant_channels_stay(rng, sigma):
+    """As an opaque alpha channel."""
+    levels = np.array([10.0, 20.0, 15.0])
+    clean = np.stack([CAMERA, 0.8 * CAMERA + 20, 0.6 * CAMERA + 50, np.full(CAMERA.shape, 255.0)], axis=-1)
+    y = clean.copy()
+    y[..., :3] += rng.normal(size=y[..., :3].shape) * (20 if sigma == 20 else levels)
+    found = st.Denoiser(sigma=sigma, channel_axis=-1).run(y)
+    np.testing.assert_array_equal(found.estimate[..., 3], 255)
+    colours = st.Denoiser(sigma=sigma[:3] if isinstance(sigma, list) else sigma, channel_axis=-1).run(y[..., :3])
+    np.testing.assert_array_equal(found.estimate[..., :3], colours.estimate)
+    assert found.predicted_mse == pytest.approx(0.75 * colours.predicted_mse)
+    assert np.ndim(found.sigma) == 0 or list(found.sigma) == [*colours.sigma, 0]
+
+
+def test_the_prediction_does_not_depend_on_what_picks_the_thresholds(rng):
+    """Jansen's risk is for sparse signals: it said 12 for a true 45."""
+    y = CAMERA + rng.normal(scale=15, size=CAMERA.shape)
+    found = st.Denoiser(sigma=15.0, method="jansen").run(y)
+    assert found.predicted_mse == pytest.approx(mse(found.estimate, CAMERA), rel=0.15)
+
+
+def test_few_values_that_are_not_zero_are_no_noise():
+    y = np.zeros(2000)
+    y[[100, 500, 900]] = 5, 7, 3
+    np.testing.assert_array_equal(st.denoise(y), y)
+
+
 def test_a_constant_is_its_own_estimate():
     found = st.Denoiser(sigma=5.0).run(np.full((40, 40), 3.0))
     np.testing.assert_array_equal(found.estimate, 3.0)
@@ -422,7 +450,8 @@ def test_constant_channels_have_no_spectrum(rng):
     y = rng.normal(size=(3, 48, 48))
     y[2] = 255
     found = st.Denoiser(noise="correlated", channel_axis=0).run(y)
-    assert found.sigma.min() > 0.7
+    assert found.sigma[:2].min() > 0.7
+    assert found.sigma[2] == 0
     np.testing.assert_allclose(found.estimate[2], 255, atol=0.5)
     assert st.Denoiser(noise="correlated").run(y[2]).predicted_mse == 0
 
@@ -520,7 +549,7 @@ def test_progress_goes_to_standard_error(rng, capsys):
         (np.eye(9), {"sigma": 1.0, "levels": 9}, r"levels must be at most 3 for data of shape \(9, 9\), got 9"),
         (1j * np.ones((9, 9)), {"sigma": 1.0, "choose": "bands", "rule": "soft"}, "complex data are thresholded by"),
         (np.ones((9, 9)), {"sigma": 1.0, "choose": "global", "method": "fdr"}, "'fdr' estimates no risk"),
-        (np.ones(3), {}, "too small to tell noise from signal"),
+        (np.arange(3.0), {}, "too small to tell noise from signal"),
     ],
 )
 def test_errors_name_the_argument_and_the_remedy(y, options, message):

@@ -166,7 +166,10 @@ class Wavelets:
             few = self._looked_at(k, cropped(c, inside), seen)
             t, curve = choice(k, _joined(few))
             for i, some in enumerate(few if risk else []):
-                known = curve if len(c) == 1 and curve is not None else self._curve(k, some, np.array([t]))
+                # Whatever picks the threshold, its risk is what the blend and the prediction go by.
+                known = curve
+                if known is None or len(c) > 1 or self.method is not None:
+                    known = self._curve(k, some, np.array([t]), _default_method(some))
                 dof = known.dof[np.searchsorted(known.thresholds, t)]
                 trace[i] += self.weights[k] * dof / known.size
             out = self._ruled(c, t)
@@ -206,10 +209,10 @@ class Wavelets:
         scaled: Floats = np.ascontiguousarray(c * factor[:, None], c.dtype)
         return scaled
 
-    def _curve(self, k: int, c: Floats, thresholds: Array) -> RiskCurve:
+    def _curve(self, k: int, c: Floats, thresholds: Array, method: str | Method | Selector | None = None) -> RiskCurve:
         if c.shape[1] > 1:
             return block_curve(_norms(c), thresholds, self.sigmas[k], c.shape[1])
-        method = self._method(c)
+        method = method or self._method(c)
         if not isinstance(as_method(method), Method):  # it picks a threshold without a risk
             method = DEFAULT
         return risk_curve(c, thresholds, sigma=self.sigmas[k], rule=self.rule, method=method)
@@ -238,7 +241,11 @@ class Wavelets:
         return [piece[None, :, some if some.any() else ...] for piece, some in zip(thin, seen, strict=True)]
 
     def _method(self, c: Floats) -> str | Method | Selector:
-        return self.method or ("score" if c.size >= _MANY else DEFAULT)
+        return self.method or _default_method(c)
+
+
+def _default_method(c: Floats) -> str:
+    return "score" if c.size >= _MANY else DEFAULT
 
 
 def _variances(noise: Noise, filters: Sequence[Array], shape: tuple[int, ...] | None, short: int) -> Array:

@@ -82,7 +82,7 @@ def threshold_coeffs(
     rule = as_rule(rule)
     mean, levels = _split(coeffs)
     finest = _details(levels[-1])[-1]
-    step = 2.0 ** (-finest.ndim / 2) if norm else 1.0
+    step = 2.0 ** (-_transformed_axes(levels[-1]) / 2) if norm else 1.0
     if sigma is None:
         sigma = estimate_sigma(finest.ravel()) / step
     level = _validate.noise_level(sigma)
@@ -124,6 +124,15 @@ def _details(level: Any) -> list[NDArray[Any]]:
     if isinstance(level, tuple):
         return _details(level[1]) if len(level) == 2 else list(level)
     return [level]
+
+
+def _transformed_axes(level: Any) -> int:
+    """Return along how many axes the transform went; the arrays may have more."""
+    if isinstance(level, dict):
+        return len(next(iter(level)))
+    if isinstance(level, tuple):
+        return _transformed_axes(level[1]) if len(level) == 2 else 2
+    return 1
 
 
 def _mapped(level: Any, run: Callable[[NDArray[Any]], Selection]) -> Any:

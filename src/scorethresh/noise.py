@@ -44,6 +44,8 @@ _FLAT, _NOISE, _TEXTURE = 0.1, 0.35, 1.5
 # How many windows are too few, and how many entries of windows are enough.
 _FEW = {1: 25, 2: 300, 3: 300}
 _ENOUGH = 2_500_000
+# Details that differ from 0 in so small a part of the data are signal.
+_RARE = 0.05
 
 # Spectra: frequencies below the first part of the largest are where signal is nearly everywhere; those from there up to
 # the second part tell how much noise there may be below.
@@ -137,7 +139,8 @@ def level_of_samples(y: Array) -> float:
     if not values.size:
         msg = f"y has no two entries side by side, with shape {y.shape}, that are known. Pass sigma."
         raise ValueError(msg)
-    return _mad(values[values != 0])
+    noisy = values[values != 0]
+    return _mad(noisy) if noisy.size >= _RARE * values.size else 0.0
 
 
 def _lowest(spectra: Sequence[_Spectra], ends: Sequence[float], margin: float) -> float | None:

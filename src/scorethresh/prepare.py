@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -40,12 +41,14 @@ _SINGLE = 1e4
 class Prepared:
     """Stabilised data, and the way back.
 
-    `y` holds the data as they came: (channels, parts, *shape). `values` are ``y / scale - offset``, or Anscombe's root
-    minus `offset`, of noise level 1, the channels rotated by `mix`. At `ends` of the range the noise was cut off. Noise
-    is only in entries that are `seen`, neither missing (`invalid`) nor in constant regions; others stay as they are.
+    `given` are the data as they came: (channels, parts, *shape); y those of their channels that are not `constant`.
+    `values` are ``y / scale - offset``, or Anscombe's root minus `offset`, of noise level 1, the channels rotated by
+    `mix`. At `ends` of the range the noise was cut off. Noise is only in entries of y that are `seen`, neither missing
+    (`invalid`) nor in constant regions. All else stays as it is.
     """
 
-    y: NDArray[Any]
+    given: NDArray[Any]
+    constant: NDArray[np.bool_]
     values: Floats
     scale: Array
     offset: Array
@@ -57,15 +60,26 @@ class Prepared:
     channel_axis: int | None
     ends: tuple[float, float]
 
+    @functools.cached_property
+    def y(self) -> NDArray[Any]:
+        """The channels that hold noise."""
+        return self.given[~self.constant] if self.constant.any() else self.given
+
+    @property
+    def varies(self) -> bool:
+        """Whether the noise level is a map."""
+        return self.scale.size > len(self.scale)
+
     @property
     def sigma(self) -> float | Array:
         """The noise level: one number, one per channel, or a map."""
         if self.scale.size == 1:
             return float(self.scale.reshape(()))
-        flat = self.scale.size == self.scale.shape[0]
-        if flat and self.channel_axis is not None:
-            return self.scale.ravel()
-        whole = np.broadcast_to(self.scale, (len(self.y), 1, *self.y.shape[2:]))[:, 0]
+        shape = self.y.shape[2:] if self.varies else (1,) * (self.y.ndim - 2)
+        whole = np.zeros((len(self.given), *shape))
+        whole[~self.constant] = self.scale[:, 0]
+        if not self.varies:
+            return whole.ravel()
         return whole[0] if self.channel_axis is None else np.moveaxis(whole, 0, self.channel_axis)
 
     def variance(self, channel: int) -> float:
@@ -78,7 +92,7 @@ class Prepared:
         weight: Any
         if self.poisson:  # the slope of the inverse of Anscombe's root
             weight = np.square((estimate[0].astype(np.float64) + self.offset[channel, 0]) / 2)
-        elif self.scale.size > len(self.scale):
+        elif self.varies:
             scale = np.broadcast_to(self.scale, (len(self.y), 1, *self.y.shape[2:]))[:, 0]
             weight = np.square(cropped(scale, tile)).mean(axis=0)
         else:
@@ -113,7 +127,8 @@ class Prepared:
         first = (2 * fourth + 2 * math.sqrt(fourth) * filtered) / count
         second = (spread * filtered) ** 2
         mse = (unbiased * second + filtered * first) / (first + second)
-        return mse * noisy / valid, math.sqrt(first * second / (first + second)) * noisy / valid
+        share = noisy / valid * np.mean(~self.constant)
+        return mse * share, math.sqrt(first * second / (first + second)) * share
 
     def _mean(self, of_scale: Array) -> float:
         """Return the mean over the entries that are seen."""
@@ -136,7 +151,10 @@ class Prepared:
             out += self.offset * self.scale
         hidden = None if self.seen is None else ~self.seen
         left = uncut(out, self.scale, self.ends, hidden)
-        return as_given(out, self.y, hidden, self.channel_axis), left
+        if self.constant.any():
+            noisy, out = out, self.given.astype(out.dtype)
+            out[~self.constant] = noisy
+        return as_given(out, self.given, hidden, self.channel_axis), left
 
 
 def _precise(dtype: np.dtype[Any]) -> Any:
@@ -218,11 +236,17 @@ def split(y: Any, channel_axis: int | None, mask: Any) -> tuple[NDArray[Any], ND
 
 
 def prepare(
-    y: NDArray[Any], invalid: NDArray[np.bool_] | None, sigma: Any, noise: Any, channel_axis: int | None
+    given: NDArray[Any], invalid: NDArray[np.bool_] | None, sigma: Any, noise: Any, channel_axis: int | None
 ) -> Prepared | None:
     """Stabilise data that were split; return None if there is no noise in them."""
-    shape, ndim = y.shape[2:], y.ndim - 2
+    shape, ndim = given.shape[2:], given.ndim - 2
     counts = isinstance(noise, str) and noise == "poisson"
+    levels = None if sigma is None else given_levels(sigma, given, channel_axis)
+    power = None if isinstance(noise, str) else given_power(noise, shape)[None]
+    constant = np.array([not counts and _is_constant(channel, invalid) for channel in given])
+    if constant.all():
+        return None
+    y = given[~constant]
     scale = np.ones((1,) * y.ndim)
     model: Noise = White(1.0)
     if counts:
@@ -231,16 +255,16 @@ def prepare(
             msg = f"Poisson noise needs counts of at least 0, got {'complex data' if y.shape[1] > 1 else known.min()}."
             raise ValueError(msg)
     elif isinstance(noise, str) and noise == "white":
-        found = _levels(y, invalid) if sigma is None else given_levels(sigma, y, channel_axis)
+        found = _levels(y, invalid) if levels is None else levels
         if not found.any():
             return None
-        scale = np.where(found > 0, found, found.max()) if sigma is None else found
+        scale = np.where(found > 0, found, found.max())
+        if len(scale) > len(y):
+            scale = scale[~constant]
     else:
-        if isinstance(noise, str):
-            given = y if invalid is None else np.where(invalid, np.nan, y)
-            power = np.stack([np.mean([estimate_spectrum(p) for p in c.astype(float)], axis=0) for c in given])
-        else:
-            power = given_power(noise, shape)[None]
+        if power is None:
+            known = y if invalid is None else np.where(invalid, np.nan, y)
+            power = np.stack([np.mean([estimate_spectrum(p) for p in c.astype(float)], axis=0) for c in known])
         level = np.sqrt(power.mean(axis=tuple(range(1, ndim + 1)), keepdims=True))
         noisy = level.ravel() > 0
         if not noisy.any():
@@ -275,7 +299,12 @@ def prepare(
             found = _levels(values, out).ravel()
             models = [model if abs(level - 1) < _ALIKE else White(max(level, _QUIET)) for level in found]
     seen = None if hidden is None else ~hidden
-    return Prepared(y, values, scale, offset, mix, models, counts, invalid, seen, channel_axis, ends)
+    return Prepared(given, constant, values, scale, offset, mix, models, counts, invalid, seen, channel_axis, ends)
+
+
+def _is_constant(channel: NDArray[Any], invalid: NDArray[np.bool_] | None) -> bool:
+    known = channel if invalid is None else channel[:, ~invalid]
+    return bool((known == known.flat[0]).all())
 
 
 def _hidden(y: NDArray[Any], invalid: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:

@@ -12,6 +12,7 @@ from ._validate import Array
 from .blend import Band, Drawn, Piece, Seen, Wavelets
 from .curve import RiskCurve
 from .denoise import Denoised, Denoiser, _Plan, _treat
+from .methods import Method, Selector
 from .prepare import Prepared, prepare, split
 from .transforms import Decimated, Floats, Undecimated, cropped
 
@@ -84,9 +85,9 @@ class _Waves(Wavelets):
     tried: list[Array]
     known: dict[int, RiskCurve]
 
-    def _curve(self, k: int, c: Floats, thresholds: Array) -> RiskCurve:
+    def _curve(self, k: int, c: Floats, thresholds: Array, method: str | Method | Selector | None = None) -> RiskCurve:
         if k not in self.known:
-            self.known[k] = super()._curve(k, c, self.tried[k])
+            self.known[k] = super()._curve(k, c, self.tried[k], method)
         return self.known[k]
 
 
@@ -111,12 +112,11 @@ class _Fixed(_Plan):
 
 
 def _part(data: Prepared, where: tuple[slice, ...]) -> Prepared:
-    varies = data.scale.size > len(data.scale)
     return dataclasses.replace(
         data,
-        y=cropped(data.y, where),
+        given=cropped(data.given, where),
         values=cropped(data.values, where).copy(),
-        scale=cropped(data.scale, where) if varies else data.scale,
+        scale=cropped(data.scale, where) if data.varies else data.scale,
         invalid=None if data.invalid is None else data.invalid[where],
         seen=None if data.seen is None else data.seen[where],
     )
