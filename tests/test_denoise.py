@@ -269,6 +269,39 @@ def test_missing_entries_are_given_back_and_do_not_count(rng):
 
 
 @pytest.mark.parametrize("choose", ["blend", "bands", "global"])
+def test_errors_under_a_map_of_noise_levels_are_predicted(choose):
+    """What is kept is kept where there is little noise, and counts little; bands predicted four times the error."""
+    levels = np.broadcast_to(np.where(np.arange(CAMERA.shape[1]) < 128, 4.0, 30.0), CAMERA.shape)
+    ratios = []
+    for seed in range(4):
+        y = CAMERA + levels * np.random.default_rng(seed).normal(size=CAMERA.shape)
+        found = st.Denoiser(sigma=levels, choose=choose).run(y)
+        ratios.append(found.predicted_mse / mse(found.estimate, CAMERA))
+    assert np.mean(ratios) == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.parametrize(("dtype", "peak"), [(float, 5), (float, 100), (int, 5), (int, 1)])
+def test_errors_of_few_counts_are_predicted(dtype, peak):
+    """The root has less noise where counts are few, and whole numbers are off by their rounding."""
+    clean = CAMERA * (peak / CAMERA.max())
+    ratios = []
+    for seed in range(4):
+        found = st.Denoiser(noise="poisson").run(np.random.default_rng(seed).poisson(clean).astype(dtype))
+        ratios.append(found.predicted_mse / mse(found.estimate, clean))
+    assert np.mean(ratios) == pytest.approx(1, abs=0.25)
+
+
+@pytest.mark.parametrize("power", [-150, -80, 80, 150])
+@pytest.mark.parametrize("known", [True, False])
+def test_any_units(rng, power, known):
+    y = CAMERA[:64, :64] + rng.normal(scale=15, size=(64, 64))
+    found = [st.Denoiser(sigma=15 * unit if known else None).run(y * unit) for unit in (1.0, 10.0**power)]
+    assert found[1].predicted_mse / 10.0**power / 10.0**power == pytest.approx(found[0].predicted_mse)
+    assert found[1].stderr / 10.0**power / 10.0**power == pytest.approx(found[0].stderr)
+    np.testing.assert_allclose(found[1].estimate / 10.0**power, found[0].estimate, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("choose", ["blend", "bands", "global"])
 @pytest.mark.parametrize("missing", [0.6, "blocks"])
 def test_errors_between_gaps_are_predicted(choose, missing):
     """Filled from their neighbours, gaps hold the noise of these; they made the prediction 40% to 60% low."""

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.stats
 from mpmath import mp
 
 from scorethresh import poisson
@@ -19,3 +20,19 @@ def test_the_inverse_rises_from_zero():
     means = poisson.mean_of(z)
     assert means[0] == 0
     assert (np.diff(means) >= 0).all()
+
+
+@pytest.mark.parametrize("mean", [0.01, 0.7, 4.0, 60.0, 900.0])
+def test_the_noise_is_that_of_the_root(mean):
+    """Its variance, and by how much the mean grows with that of the root, summed over the Poisson law."""
+
+    def moments(m):
+        counts = np.arange(m + 40 * np.sqrt(m + 1))
+        weights, z = scipy.stats.poisson(m).pmf(counts), poisson.root(counts)
+        return weights @ z, weights @ z**2 - (weights @ z) ** 2
+
+    z, variance = moments(mean)
+    slope = 2e-3 * mean / (moments(1.001 * mean)[0] - moments(0.999 * mean)[0])
+    found, steep = poisson.noise_around(np.array([z]))
+    assert found[0] == pytest.approx(variance, rel=1e-3)
+    assert steep[0] == pytest.approx(slope, rel=1e-3)

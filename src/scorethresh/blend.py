@@ -1,7 +1,8 @@
 """Estimates in redundant frames, the traces that their risk needs, and the blend of least estimated risk.
 
 Arrays are batches of pieces of the data: (pieces, parts, *shape). Parts, such as the real and the imaginary one, share
-decisions. If only some entries are noisy data, these are `seen`, (pieces, *shape), and choices and traces go by them.
+decisions. `seen` is how much entries count, (pieces, *shape): 0 if they are no noisy data. Thresholds go by those that
+count at all; it may be booleans.
 
 The risk of an estimate F of y, with noise of covariance S, is estimated by
 ``||y - F||^2 - tr S + 2 tr(S F')``, the derivative taken to include the jumps; its last term is called the trace.
@@ -15,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +48,11 @@ _PROBED = 1 << 17
 _SPARSER = 2
 # Data are often made with seed 0; noise that is drawn must not be theirs.
 _SEED = 20130522
+# Coefficients so near to a threshold, over the noise level, are where it is decided.
+_NEAR = 0.25
 _PATCH = {1: 1 << 14, 2: 256, 3: 64}
 
-Seen = NDArray[np.bool_] | None
+Seen = NDArray[Any] | None
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -87,9 +90,9 @@ class Piece:
     trace: Floats
 
     def total(self, seen: Seen) -> float:
-        """Return the trace, summed."""
+        """Return the sum of the trace."""
         whole = np.broadcast_to(self.trace, self.estimate[:, 0].shape)
-        return float(whole.sum(dtype=np.float64, where=True if seen is None else seen))
+        return float((whole if seen is None else whole * seen).sum(dtype=np.float64))
 
 
 class Wavelets:
@@ -158,7 +161,9 @@ class Wavelets:
         risk: bool = True,
     ) -> tuple[list[Band], Piece]:
         """Treat every band at the threshold that `choice` gives for those of its coefficients that are looked at."""
-        trace = np.full(len(y), self.mean_weight * y.shape[1])
+        # Where entries count by more or less, it matters where the trace arises.
+        local = seen is not None and seen.dtype != bool and isinstance(self.frame, Undecimated)
+        trace = np.full((len(y), *(y.shape[2:] if local else (1,) * self.ndim)), self.mean_weight * y.shape[1])
         bands: dict[int, Band] = {}
         inside = self.frame.inside(y.shape[2:])
 
@@ -171,7 +176,8 @@ class Wavelets:
                 if known is None or len(c) > 1 or self.method is not None:
                     known = self._curve(k, some, np.array([t]), _default_method(some))
                 dof = known.dof[np.searchsorted(known.thresholds, t)]
-                trace[i] += self.weights[k] * dof / known.size
+                rate = self.weights[k] * dof / known.size
+                trace[i] += self._spread(k, cropped(c, inside)[i], t, rate) if local else rate
             out = self._ruled(c, t)
             if curve is not None:
                 kept = _joined(self._shown(k, cropped(out, inside), seen))
@@ -179,7 +185,22 @@ class Wavelets:
             return out
 
         estimate = self.frame.apply(y, shrink, self.ndim)
-        return [bands[k] for k in sorted(bands)], Piece(estimate, trace.reshape(-1, *(1,) * self.ndim))
+        return [bands[k] for k in sorted(bands)], Piece(estimate, trace)
+
+    def _spread(self, k: int, c: Floats, threshold: float, rate: float) -> Floats:
+        """Return a trace, given per entry, where it arises: at coefficients that are kept, and at those at the jump."""
+        size = np.sqrt(np.square(c).sum(axis=0))
+        kept, near = size >= threshold, np.abs(size - threshold) < _NEAR * self.sigmas[k]
+        for axis, n in enumerate(kept.shape):
+            index = mirrored(2 * np.arange(n) - self.frame.middles(self._level(k), n), n)
+            kept, near = np.take(kept, index, axis), np.take(near, index, axis)
+        each = self.weights[k] * len(c)
+        jump = (rate - each * kept.mean()) / max(near.mean(), 1 / near.size)
+        spread: Floats = each * kept + jump * near
+        return spread
+
+    def _level(self, k: int) -> int:
+        return k // ((1 << self.ndim) - 1) + 1
 
     def correction(self, drawn: Drawn, bands: Sequence[Band]) -> float:
         """Return by how much the trace falls short for gaps that are filled with what is around."""
@@ -234,11 +255,10 @@ class Wavelets:
         thin = cropped(c, [slice(None, None, step) for step in steps])
         if seen is None:
             return [thin[i : i + 1] for i in range(len(thin))]
-        level = k // (2**self.ndim - 1) + 1
         for axis, (n, step) in enumerate(zip(c.shape[2:], steps, strict=True), start=1):
-            middles = self.frame.middles(level, n)[::step]
+            middles = self.frame.middles(self._level(k), n)[::step]
             seen = np.take(seen, mirrored(middles, seen.shape[axis]), axis)
-        return [piece[None, :, some if some.any() else ...] for piece, some in zip(thin, seen, strict=True)]
+        return [piece[None, :, some > 0 if some.any() else ...] for piece, some in zip(thin, seen, strict=True)]
 
     def _method(self, c: Floats) -> str | Method | Selector:
         return self.method or _default_method(c)
@@ -380,9 +400,11 @@ class Drawn:
         shown = _patches(seen[:, None], _PROBED)
         if not shown.any():
             shown = np.ones_like(shown)
-        pairs = zip(drawn, shown, strict=True)
-        spread = [filled(piece[None], ~some[0]) if some.any() else piece[None] for piece, some in pairs]
-        return cls(part, drawn, drawn * shown, np.concatenate(spread))
+        spread = drawn
+        if not shown.all():
+            pairs = zip(drawn, shown, strict=True)
+            spread = np.concatenate([filled(a[None], some[0] == 0) if some.any() else a[None] for a, some in pairs])
+        return cls(part, drawn, drawn * shown, spread)
 
     def ratio(self, moved: Floats, alone: Floats) -> float:
         """Return how much more of the noise comes back in one answer to it than in another."""
@@ -437,7 +459,8 @@ def blend_weights(y: Floats, pieces: Sequence[Piece], traces: Sequence[float], s
     The risk is quadratic in the weights a: ``a' M a - 2 a' b`` with ``M_kl = <F_k, F_l>`` and
     ``b_k = <F_k, y> - trace_k``. The few sets of weights that may be positive are all tried.
     """
-    residuals = [p.estimate - y if seen is None else (p.estimate - y) * seen[:, None] for p in pieces]
+    root = 1.0 if seen is None else np.sqrt(seen[:, None]).astype(y.dtype)
+    residuals = [(p.estimate - y) * root for p in pieces]
     count = len(pieces)
     gram = np.empty((count, count))
     for i, j in itertools.combinations_with_replacement(range(count), 2):

@@ -22,6 +22,16 @@ class White:
 
     sigma: float
 
+    @property
+    def variance(self) -> float:
+        """The variance of an entry."""
+        return self.sigma**2
+
+    @property
+    def squared(self) -> float:
+        """The mean square of the power at a frequency."""
+        return self.sigma**4
+
     def variances(self, filters: Sequence[Array]) -> Array:
         """Return the variance behind every combination of filters: one row of `filters[axis]` per axis."""
         energy: list[Array] = [(rows**2).sum(axis=1) for rows in filters]
@@ -37,6 +47,16 @@ class Spectrum:
     """Stationary noise; `power` is ``E |fftn(w)|^2 / w.size`` on the grid of `numpy.fft.fftn`."""
 
     power: Array
+
+    @property
+    def variance(self) -> float:
+        """The variance of an entry."""
+        return float(self.power.mean())
+
+    @property
+    def squared(self) -> float:
+        """The mean square of the power at a frequency."""
+        return float(np.square(self.power).mean())
 
     def variances(self, filters: Sequence[Array]) -> Array:
         """Return the variance behind every combination of filters: one row of `filters[axis]` per axis."""

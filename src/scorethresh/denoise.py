@@ -171,12 +171,12 @@ class Denoiser:
             for k, channel in enumerate(data.values):
                 prefix = f"channel {k} " if len(data.values) > 1 else ""
                 plan = _Plan(self, data.noise[k], channel.ndim - 1)
-                first = plan.choose(channel, data.seen)
+                first = plan.choose(channel, data.counting)
                 bands += [dataclasses.replace(b, name=prefix + b.name) for some in plan.bands for b in some]
                 weights |= {prefix + name: w for name, w in plan.weights.items()}
                 sums += _treat(channel, k, plan, first, tiles, data, progress.step)
-        estimate, left = data.restored()
-        mse, stderr = data.error(sums[0], sums[1], left, self.choose == "blend")
+        estimate, *lost = data.restored()
+        mse, stderr = data.error(sums, *lost, blended=self.choose == "blend")
         return Denoised(estimate, data.sigma, mse, stderr, tuple(bands), weights)
 
 
@@ -198,15 +198,18 @@ def _treat(
         inner = tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip(tile, wide, strict=True))
         y = np.ascontiguousarray(cropped(source, wide))
         piece = (
-            first if first is not None else plan.apply(y[None], None if data.seen is None else data.seen[wide][None])
+            first
+            if first is not None
+            else plan.apply(y[None], None if data.counting is None else data.counting[wide][None])
         )
         estimate = cropped(piece.estimate[0], inner)
         trace = cropped(np.broadcast_to(piece.trace[0], y.shape[1:]), inner)
         residual = np.square(cropped(y, inner) - estimate).sum(axis=0, dtype=np.float64)
-        risk = residual - len(y) * data.variance(k) + 2 * trace
+        variance, weight = data.around(k, tile, estimate)
+        trace = trace * (variance / data.noise[k].variance)
+        risk = residual - len(y) * variance + 2 * trace
         cropped(channel, tile)[...] = estimate
         done()
-        weight = data.weight(k, tile, estimate)
         return np.array([(risk * weight).sum(), (trace * weight).sum(dtype=np.float64)])
 
     if first is not None:
@@ -341,7 +344,7 @@ def _busiest(y: Floats, seen: Seen, sides: list[int]) -> Iterator[list[int]]:
         square = np.einsum(f"{letters},{letters}->{letters[::2]}", values, values) / math.prod(blocks)
         busy += np.log(np.maximum(square - np.square(values.mean(axis=inside)), 1.0))
     if seen is not None:
-        busy *= cropped(seen, whole).reshape(split).all(axis=inside)
+        busy *= cropped(seen, whole).reshape(split).min(axis=inside)
     # Summed over crops that overlap by half.
     lengths = [m // b for m, b in zip(sides, blocks, strict=True)]
     steps = [max(length // 2, 1) for length in lengths]

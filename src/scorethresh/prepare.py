@@ -82,53 +82,66 @@ class Prepared:
             return whole.ravel()
         return whole[0] if self.channel_axis is None else np.moveaxis(whole, 0, self.channel_axis)
 
-    def variance(self, channel: int) -> float:
-        """Return the mean noise variance of the values of a channel."""
-        noise = self.noise[channel]
-        return noise.sigma**2 if isinstance(noise, White) else float(noise.power.mean())
+    @functools.cached_property
+    def counting(self) -> NDArray[Any] | None:
+        """How much entries count in the units of y: where it is the same for all that are seen, which these are."""
+        weight: NDArray[Any]
+        if self.poisson:
+            from scipy.ndimage import uniform_filter
 
-    def weight(self, channel: int, tile: tuple[slice, ...], estimate: Floats) -> Any:
-        """Return how the squared errors of stabilised entries count in the units of y."""
-        weight: Any
-        if self.poisson:  # the slope of the inverse of Anscombe's root
-            weight = np.square((estimate[0].astype(np.float64) + self.offset[channel, 0]) / 2)
+            counts = self.y[:, 0].mean(axis=0, dtype=np.float32)
+            known = counts if self.invalid is None else np.where(self.invalid, np.float32(0), counts)
+            weight = uniform_filter(known, 9) + np.float32(0.375)
+        elif self.varies:
+            mean = np.square(self.scale).mean(axis=(0, 1))
+            weight = np.broadcast_to(mean / mean.mean(), self.y.shape[2:]).astype(np.float32)
+        else:
+            return self.seen
+        return weight if self.seen is None else weight * self.seen
+
+    def around(self, channel: int, tile: tuple[slice, ...], estimate: Floats) -> tuple[Any, Any]:
+        """Return the noise variance of the values, and how the squares of their errors count in the units of y."""
+        variance: Any = self.noise[channel].variance
+        weight: Any = float(np.square(self.scale).mean())
+        if self.poisson:
+            variance, slope = poisson.noise_around(estimate[0].astype(np.float64) + self.offset[channel, 0])
+            weight = np.square(slope)
         elif self.varies:
             scale = np.broadcast_to(self.scale, (len(self.y), 1, *self.y.shape[2:]))[:, 0]
             weight = np.square(cropped(scale, tile)).mean(axis=0)
-        else:
-            weight = float(np.square(self.scale).mean())
-        return weight if self.seen is None else weight * self.seen[tile]
+        return variance, weight if self.seen is None else weight * self.seen[tile]
 
-    def error(self, risk: float, trace: float, left: float, blended: bool) -> tuple[float, float]:
+    def error(self, sums: Array, left: float, rounding: float, *, blended: bool) -> tuple[float, float]:
         """Return the predicted mean squared error and its standard error.
 
-        Given are the weighted sums of estimated risks and of traces, and the part of the noise that was not cut off.
-        The risk is unbiased, but for what was chosen by it, and varies with the energy of the noise, by much where the
-        error is far smaller than the noise. The trace does not, and is the risk of the best linear filter, to which
-        that of other estimates has a ratio that is roughly known: the two are averaged by their precision.
+        Given are the weighted sums of estimated risks and of traces, the part of the noise that was not cut off, and
+        what rounding adds. The risk is unbiased, but for what was chosen by it, and varies with the energy of the
+        noise, by much where the error is far smaller than the noise. The trace does not, and is the risk of the best
+        linear filter, to which that of other estimates has a ratio that is roughly known: the two are averaged by their
+        precision.
         """
         size = self.y[0, 0].size
         noisy = size if self.seen is None else np.count_nonzero(self.seen)
         valid = size if self.invalid is None else size - np.count_nonzero(self.invalid)
         count = noisy * self.y.shape[0] * self.y.shape[1]
         ratio, spread = _FILTER[blended]
-        unbiased, trace = float(risk) / count, float(trace) / count
+        unit = float(self.scale.max())  # fourth powers of small or large levels would leave the range
+        unbiased, trace = (float(total) / count / unit**2 for total in sums)
         # Where noise was cut off, less is in the residual and in the estimate; what is undone brings the latter back.
-        unbiased += (1 - left) * (self._mean(np.square(self.scale)) - trace)
+        unbiased += (1 - left) * (self._mean((self.scale / unit) ** 2) - trace)
         filtered = ratio * max(trace, 1e-300)
         if self.poisson:
             known = self.y if self.invalid is None else self.y[:, :, ~self.invalid]
             fourth = float(np.square(known + 0.375, dtype=np.float64).mean())
         else:
-            fourth = self._mean(self.scale**4)
-        powers = [n.sigma**4 if isinstance(n, White) else np.square(n.power).mean() for n in self.noise]
-        fourth *= float(np.mean(powers))
+            fourth = self._mean((self.scale / unit) ** 4)
+        fourth *= float(np.mean([noise.squared for noise in self.noise]))
         # Per entry, that energy varies by 2 sigma^4, and twice the product of noise and bias by 4 sigma^2 bias^2.
         first = (2 * fourth + 2 * math.sqrt(fourth) * filtered) / count
         second = (spread * filtered) ** 2
-        mse = (unbiased * second + filtered * first) / (first + second)
-        share = noisy / valid * np.mean(~self.constant)
-        return mse * share, math.sqrt(first * second / (first + second)) * share
+        mse = unit**2 * (unbiased * second + filtered * first) / (first + second) + rounding
+        share = noisy / valid * float(np.mean(~self.constant))
+        return mse * share, unit**2 * math.sqrt(first * second / (first + second)) * share
 
     def _mean(self, of_scale: Array) -> float:
         """Return the mean over the entries that are seen."""
@@ -136,9 +149,9 @@ class Prepared:
             return float(of_scale.mean())
         return float(np.broadcast_to(of_scale, (*of_scale.shape[:2], *self.seen.shape))[:, :, self.seen].mean())
 
-    def restored(self) -> tuple[NDArray[Any], float]:
+    def restored(self) -> tuple[NDArray[Any], float, float]:
         """Return the values, by now denoised, in the units, the layout and the dtype of y; and the part of the noise's
-        variance that was not cut off.
+        variance that was not cut off, and what rounding adds to the error.
         """
         out = self.values
         if self.mix is not None:
@@ -154,7 +167,11 @@ class Prepared:
         if self.constant.any():
             noisy, out = out, self.given.astype(out.dtype)
             out[~self.constant] = noisy
-        return as_given(out, self.given, hidden, self.channel_axis), left
+        rounding = 0.0
+        if self.given.dtype.kind in "iu":
+            rest = np.square(out - np.rint(out))
+            rounding = float(rest.mean() if self.seen is None else (rest * self.seen).mean() / self.seen.mean())
+        return as_given(out, self.given, hidden, self.channel_axis), left, rounding
 
 
 def _precise(dtype: np.dtype[Any]) -> Any:

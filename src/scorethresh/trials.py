@@ -54,9 +54,9 @@ def trials(
         _Fixed(_Waves(frame, noise, *options), bands[k * each : (k + 1) * each], factors)
         for k, noise in enumerate(data.noise)
     ]
-    if data.seen is not None:
+    if data.counting is not None:
         for plan, noise, channel in zip(plans, data.noise, noisy, strict=True):
-            plan.correction = plan.wave.correction(Drawn.of(channel[None], noise, data.seen[None]), plan.chosen)
+            plan.correction = plan.wave.correction(Drawn.of(channel[None], noise, data.counting[None]), plan.chosen)
     whole = tuple(slice(0, n) for n in noisy.shape[2:])
     valid = 1.0 if data.invalid is None else 1 - data.invalid.mean()
 
@@ -69,7 +69,7 @@ def trials(
         return total
 
     chosen = run(1.0)
-    level, stderr = data.error(chosen[0], chosen[1], data.restored()[1], blended=False)
+    level, stderr = data.error(chosen, *data.restored()[1:], blended=False)
     for factor in factors:
         mse = level + (run(factor)[0] - chosen[0]) / (valid * noisy.size)
         scaled = tuple(band for plan in plans for band in plan.scaled())
