@@ -8,7 +8,7 @@ import pywt
 from scipy.fft import dctn, idctn
 
 from scorethresh import transforms
-from scorethresh.covariance import Spectrum, White
+from scorethresh.covariance import Spectrum, White, mirrored_variances
 from scorethresh.transforms import Decimated, Undecimated, Windows, dct_matrix, details, reflected
 
 SHAPES = [(1,), (2,), (7,), (100,), (1, 5), (33, 47), (9, 20, 31), (3, 3, 3)]
@@ -168,3 +168,13 @@ def test_drawn_noise_has_its_spectrum(rng):
     assert (np.abs(seen - power) <= 6 / 20 * power + 1e-12).all()
     assert Spectrum(power).sample((2, 5, 7), rng).shape == (2, 5, 7)
     assert White(3.0).sample((10_000,), rng).std() == pytest.approx(3, rel=0.05)
+
+
+@pytest.mark.parametrize(("name", "level", "n"), [("haar", 1, 2), ("haar", 3, 5), ("db3", 2, 40)])
+def test_noise_behind_a_wavelet_varies_by_reflection(name, level, n):
+    """The frame applied to every entry by itself tells the variance of its coefficients."""
+    frame, found = Undecimated(name, level), {}
+    frame.apply(np.eye(n), lambda k, c: found.setdefault(k, c), 1)
+    coefficients = found[level - 1][:, frame.inside((n,))[0]]
+    variances = mirrored_variances(frame.filters(level)[1], n)
+    np.testing.assert_allclose((coefficients**2).sum(axis=0), variances, atol=1e-12)

@@ -25,6 +25,7 @@ def whole(shape):
         ((64, 64), {"choose": "global", "undecimated": False, "rule": "soft"}),
         ((64, 64), {"noise": "poisson"}),
         ((12, 24, 24), {}),
+        ((48, 5, 40), {}),
     ],
 )
 def test_at_the_thresholds_chosen_it_is_the_denoiser(shape, options, rng):

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._validate import Array
-from .covariance import Noise, White, mirrored_energy
+from .covariance import Noise, White, mirrored_energy, mirrored_variances
 from .curve import RiskCurve
 from .magnitudes import default_thresholds
 from .methods import Method, Selector, as_method
@@ -36,6 +36,9 @@ __all__ = ["Band"]
 # enough to choose a threshold, at the two finest levels and at coarser ones, where neighbours tell much the same.
 _MANY = 1 << 14
 _PLENTY = 1 << 16
+
+# Along axes of fewer entries, the noise behind a wavelet varies by reflection.
+_FEW = 64
 
 # Windows: the threshold over the noise level, and the strength of the guided stage. Chosen on camera, coins and brick.
 _THRESHOLD = 2.7
@@ -120,6 +123,13 @@ class Wavelets:
             self.sigmas += [math.sqrt(v) for v in variances[1:]]
             self.weights += list(weights[1:])
             self.mean_weight = float(weights[0])
+        # Along short axes, the variance of every coefficient of a band.
+        self.uneven: dict[int, Array] = {}
+        if shape is not None and isinstance(noise, White) and min(shape) < _FEW:
+            for k, (level, key) in enumerate(details(frame.levels, ndim)):
+                rows = [frame.filters(level)["ad".index(letter)] for letter in key]
+                each = [mirrored_variances(r, n) if n < _FEW else np.ones(n) for r, n in zip(rows, shape, strict=True)]
+                self.uneven[k] = functools.reduce(np.multiply.outer, each)
 
     def choose(self, y: Floats, seen: Seen = None) -> tuple[list[Band], Piece]:
         """Choose the threshold of every band of a batch by itself, and apply them."""
@@ -177,6 +187,8 @@ class Wavelets:
                     known = self._curve(k, some, np.array([t]), _default_method(some))
                 dof = known.dof[np.searchsorted(known.thresholds, t)]
                 rate = self.weights[k] * dof / known.size
+                if k in self.uneven and y.shape[2:] == self.uneven[k].shape:
+                    rate *= self._favoured(k, cropped(c, inside)[i], t)
                 trace[i] += self._spread(k, cropped(c, inside)[i], t, rate) if local else rate
             out = self._ruled(c, t)
             if curve is not None:
@@ -186,6 +198,11 @@ class Wavelets:
 
         estimate = self.frame.apply(y, shrink, self.ndim)
         return [bands[k] for k in sorted(bands)], Piece(estimate, trace)
+
+    def _favoured(self, k: int, c: Floats, threshold: float) -> float:
+        """Return how much more noise there is where coefficients are kept: near a border it varies, by reflection."""
+        kept, uneven = np.square(c).sum(axis=0) >= threshold**2, self.uneven[k]
+        return float(uneven.mean(where=kept) / uneven.mean()) if kept.any() else 1.0
 
     def _spread(self, k: int, c: Floats, threshold: float, rate: float) -> Floats:
         """Return a trace, given per entry, where it arises: at coefficients that are kept, and at those at the jump."""

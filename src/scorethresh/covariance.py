@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._validate import Array
-from .transforms import cropped
+from .transforms import cropped, mirrored
 
 # The least noise variance of a band, over that of white noise of the same level.
 _LEAST = 1e-8
@@ -92,6 +92,15 @@ def mirrored_energy(rows: Array, n: int) -> Array:
     lags = _lags(rows)
     energy: Array = lags[:, 0] + 2 * lags[:, 2 * n :: 2 * n].sum(axis=1) + 2 * lags[:, 1::2].sum(axis=1) / n
     return np.maximum(energy, 0.0)
+
+
+def mirrored_variances(row: Array, n: int) -> Array:
+    """Return the variance behind a filter at every position in n entries of white noise, continued by reflection."""
+    at = mirrored(np.arange(n)[:, None] - np.arange(row.size), n)
+    folded = np.zeros((n, n))
+    np.add.at(folded, (np.arange(n)[:, None], at), row)
+    out: Array = np.square(folded).sum(axis=1)
+    return out
 
 
 def _lags(rows: Array) -> Array:

@@ -20,6 +20,7 @@ from ._validate import Array
 from .blend import Band, Drawn, Piece, Pieces, Seen, Wavelets, blend_weights
 from .covariance import Noise
 from .methods import Method, Selector, as_method
+from .noise import level_of_samples
 from .prepare import Prepared, as_given, prepare, split
 from .rules import Hard, Rule, as_rule
 from .transforms import Decimated, Floats, Undecimated, cropped, default_levels, wavelet
@@ -40,6 +41,9 @@ _BLOCK = {1: 256, 2: 16, 3: 8}
 # By the number of axes: the wavelets of the blend, and that of bands.
 _BLENDED = {1: ("haar", "sym8"), 2: ("haar",), 3: ("haar",)}
 _WAVELET = {1: "sym8", 2: "haar", 3: "haar"}
+
+# By the number of axes: of up to so many rows or slices, of so many entries along each other axis, channels are made.
+_SLICES, _PLANE = {1: 0, 2: 2, 3: 8}, 32
 
 # How far windows of both stages reach into a tile from outside.
 _REACH = {1: 2046, 2: 30, 3: 6}
@@ -154,8 +158,24 @@ class Denoiser:
             msg = f"{self.method!r} estimates no risk, which one threshold for all bands needs. Use choose='bands'."
             raise ValueError(msg)
 
+    def _for_slices(self, y: Any) -> Denoiser:
+        """Return the denoiser for two rows or a volume of few slices, as channels; for other data itself."""
+        if self.channel_axis is not None or not isinstance(self.noise, str) or self.noise == "correlated":
+            return self
+        parts, invalid = split(y, None, self.mask)
+        shape = parts.shape[2:]
+        if invalid is not None or min(shape) > _SLICES[len(shape)] or sorted(shape)[1] < _PLANE:
+            return self
+        sigma = self.sigma
+        if sigma is None and self.noise == "white":  # one level for all
+            sigma = math.sqrt(np.mean([level_of_samples(part.astype(np.float64)) ** 2 for part in parts[0]])) or None
+        return dataclasses.replace(self, channel_axis=shape.index(min(shape)), sigma=sigma)
+
     def run(self, y: Any) -> Denoised:
         """Denoise y."""
+        fitted = self._for_slices(y)
+        if fitted is not self:
+            return fitted.run(y)
         parts, invalid = split(y, self.channel_axis, self.mask)
         if parts.shape[1] > 1 and not (isinstance(as_rule(self.rule), Hard) and self.method is None):
             msg = "complex data are thresholded by their modulus, hard, with SCORE. Leave out rule and method."

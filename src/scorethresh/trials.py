@@ -36,6 +36,12 @@ def trials(
     The error is that at factor 1 plus the difference of the estimated risks. Most of what varies in these, the energy
     of the noise, is the same at all thresholds. `stderr` is that at factor 1.
     """
+    slices: tuple[Any, ...] = ()
+    fitted = denoiser._for_slices(y)
+    if fitted is not denoiser:
+        denoiser, axis = fitted, fitted.channel_axis or 0
+        slices = (*[slice(None)] * axis, where[axis])
+        where = where[:axis] + where[axis + 1 :]
     parts, invalid = split(y, denoiser.channel_axis, denoiser.mask)
     data = prepare(parts, invalid, denoiser.sigma, denoiser.noise, denoiser.channel_axis)
     if data is None or not found.bands:
@@ -73,7 +79,7 @@ def trials(
     for factor in factors:
         mse = level + (run(factor)[0] - chosen[0]) / (valid * noisy.size)
         scaled = tuple(band for plan in plans for band in plan.scaled())
-        yield Denoised(data.restored()[0], found.sigma, mse, stderr, scaled, {})
+        yield Denoised(data.restored()[0][slices], found.sigma, mse, stderr, scaled, {})
 
 
 class _Waves(Wavelets):
