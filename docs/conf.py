@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-# Threads of the loops, and of BLAS in the examples: fewer are kinder to whoever shares the machine.
+# Threads of BLAS: the examples need no more.
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 
 import scorethresh

@@ -2,7 +2,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-# Compiling the loops may take seconds the first time, and the machines that run this are noisy.
+# The first example compiles loops, which may take seconds.
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
 hypothesis.settings.load_profile("default")
 

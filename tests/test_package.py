@@ -75,7 +75,7 @@ def test_importing_is_light():
 
 def test_a_warm_first_call_needs_no_compiler():
     """Neither numba nor SciPy: the loops come from their object file through llvmlite."""
-    st.select_threshold(np.ones(10), sigma=1.0, method="score")
+    st.select_threshold(np.ones(9999), sigma=1.0, method="score")
     code = (
         "import sys, numpy, scorethresh; scorethresh.select_threshold(numpy.ones(9999), sigma=1.0, method='score');"
         f"print(*[m for m in {HEAVY} if m in sys.modules])"

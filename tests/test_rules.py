@@ -69,7 +69,7 @@ def test_a_rule_minimises_its_penalised_least_squares(rule, penalty):
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_degrees_of_freedom_are_derivative_plus_height_times_density(rule):
-    """MATH section 2: the covariance with y, by quadrature, equals the formula that every method rests on."""
+    """The covariance with y, by quadrature, equals the formula that every method rests on."""
     sigma, t = 1.3, 2.1
     kinks = kinks_of(rule, np.array([t]))
     for x0 in (0.0, 1.0, 2.0, 3.5):

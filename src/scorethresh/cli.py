@@ -100,10 +100,7 @@ class _Done:
         return f"{self.found.predicted_mse:.3g} ± {self.found.stderr:.2g}"
 
     def psnr(self) -> str:
-        try:
-            level = self.found.predicted_psnr()
-        except ValueError:  # a constant estimate has no range
-            level = math.inf
+        level = self.found.predicted_psnr()
         return f"{level:.2f} dB" if math.isfinite(level) else "-"
 
     def sigma(self) -> str:
@@ -529,7 +526,7 @@ def _told(error: BaseException) -> str:
     else:
         told = " ".join(str(error).split()) or type(error).__name__
     # The library names arguments, the command line options.
-    return re.sub(r"""\b([a-z_]+)=["'](\w+)["']""", lambda m: f"--{m[1].replace('_', '-')} {m[2]}", told)
+    return re.sub(r"""(?<![\w(])([a-z_]+)=["'](\w+)["']""", lambda m: f"--{m[1].replace('_', '-')} {m[2]}", told)
 
 
 def _complain(told: str) -> None:

@@ -82,12 +82,14 @@ class Denoised:
         """Return the predicted peak signal-to-noise ratio in decibels; infinity if no error is predicted.
 
         `data_range` is that of the clean data. By default it is 255 for 8-bit data, 65535 for 16-bit, else the range
-        of the estimate.
+        of the estimate, in all finite entries; if that is constant, the ratio is infinite.
         """
         if data_range is None:
             estimate = np.abs(self.estimate) if np.iscomplexobj(self.estimate) else self.estimate
-            limits = {"uint8": 255.0, "uint16": 65535.0}
-            data_range = limits.get(estimate.dtype.name) or float(np.nanmax(estimate)) - float(np.nanmin(estimate))
+            known = estimate[np.isfinite(estimate)].astype(np.float64)
+            data_range = {"uint8": 255.0, "uint16": 65535.0}.get(estimate.dtype.name) or float(np.ptp(known))
+            if not data_range:
+                return math.inf
         if self.predicted_mse <= 0:
             return math.inf
         return 10 * math.log10(_validate.positive(data_range, "data_range") ** 2 / self.predicted_mse)

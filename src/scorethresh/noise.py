@@ -272,7 +272,7 @@ def estimate_spectrum(y: Array) -> Array:
         sides = " x ".join(map(str, block))
         msg = (
             f"y has no window of {sides} entries without NaN and constant parts. Pass the power spectrum of the noise, "
-            "or sigma."
+            "or noise='white' and sigma."
         )
         raise ValueError(msg)
     coefficients, order = _transformed(view)

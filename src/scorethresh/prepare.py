@@ -383,7 +383,7 @@ def given_levels(sigma: Any, y: NDArray[Any], channel_axis: int | None) -> Array
             return moved[:, None]
     ways = f"one per entry, of shape {shape}"
     if channel_axis is not None:
-        ways = f"one per channel, of shape ({channels},), or {ways}"
+        ways = f"one per channel, of shape ({channels},), or {ways}, or one per entry of all channels"
     msg = f"sigma must be one number, or {ways}, got shape {levels.shape}."
     raise ValueError(msg)
 
@@ -399,6 +399,6 @@ def given_power(noise: Any, shape: tuple[int, ...]) -> Array:
         raise ValueError(msg)
     if not (np.isfinite(power).all() and power.min() >= 0 and power.any()):
         ends = f"{power.min()} to {power.max()}"
-        msg = f"noise, as a power spectrum, must be finite and at least 0, got values from {ends}."
+        msg = f"noise, as a power spectrum, must be finite, at least 0, and not 0 everywhere, got values from {ends}."
         raise ValueError(msg)
     return power

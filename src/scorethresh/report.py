@@ -183,11 +183,8 @@ def _summary(denoiser: Denoiser, found: Denoised) -> list[tuple[str, str]]:
 
 
 def _psnr(found: Denoised, mse: float) -> float | None:
-    """Return the PSNR with the peak of the estimate; None if it is infinite, or if the estimate has no range."""
-    try:
-        psnr = dataclasses.replace(found, predicted_mse=mse).predicted_psnr()
-    except ValueError:
-        return None
+    """Return the PSNR with the peak of the estimate; None if it is infinite."""
+    psnr = dataclasses.replace(found, predicted_mse=mse).predicted_psnr()
     return psnr if math.isfinite(psnr) else None
 
 
