@@ -38,7 +38,7 @@ _MANY = 1 << 14
 _PLENTY = 1 << 16
 
 # Along axes of fewer entries, the noise behind a wavelet varies by reflection.
-_FEW = 64
+_FEW, _LEAST = 64, 1e-8
 
 # Windows: the threshold over the noise level, and the strength of the guided stage. Chosen on camera, coins and brick.
 _THRESHOLD = 2.7
@@ -123,13 +123,14 @@ class Wavelets:
             self.sigmas += [math.sqrt(v) for v in variances[1:]]
             self.weights += list(weights[1:])
             self.mean_weight = float(weights[0])
-        # Along short axes, the variance of every coefficient of a band.
-        self.uneven: dict[int, Array] = {}
+        # Of data with short axes, per band and axis: by how much the variance of coefficients differs along it.
+        self.uneven: list[list[Array]] = []
         if shape is not None and isinstance(noise, White) and min(shape) < _FEW:
-            for k, (level, key) in enumerate(details(frame.levels, ndim)):
+            for level, key in details(frame.levels, ndim):
                 rows = [frame.filters(level)["ad".index(letter)] for letter in key]
                 each = [mirrored_variances(r, n) if n < _FEW else np.ones(n) for r, n in zip(rows, shape, strict=True)]
-                self.uneven[k] = functools.reduce(np.multiply.outer, each)
+                self.uneven.append([v / max(v.mean(), _LEAST) for v in each])
+        self.shape = shape
 
     def choose(self, y: Floats, seen: Seen = None) -> tuple[list[Band], Piece]:
         """Choose the threshold of every band of a batch by itself, and apply them."""
@@ -187,7 +188,7 @@ class Wavelets:
                     known = self._curve(k, some, np.array([t]), _default_method(some))
                 dof = known.dof[np.searchsorted(known.thresholds, t)]
                 rate = self.weights[k] * dof / known.size
-                if k in self.uneven and y.shape[2:] == self.uneven[k].shape:
+                if self.uneven and y.shape[2:] == self.shape:
                     rate *= self._favoured(k, cropped(c, inside)[i], t)
                 trace[i] += self._spread(k, cropped(c, inside)[i], t, rate) if local else rate
             out = self._ruled(c, t)
@@ -201,8 +202,11 @@ class Wavelets:
 
     def _favoured(self, k: int, c: Floats, threshold: float) -> float:
         """Return how much more noise there is where coefficients are kept: near a border it varies, by reflection."""
-        kept, uneven = np.square(c).sum(axis=0) >= threshold**2, self.uneven[k]
-        return float(uneven.mean(where=kept) / uneven.mean()) if kept.any() else 1.0
+        kept = (np.square(c).sum(axis=0) >= threshold**2).astype(np.float64)
+        count = kept.sum()
+        for variances in self.uneven[k]:
+            kept = np.tensordot(variances, kept, 1)
+        return float(kept / count) if count else 1.0
 
     def _spread(self, k: int, c: Floats, threshold: float, rate: float) -> Floats:
         """Return a trace, given per entry, where it arises: at coefficients that are kept, and at those at the jump."""
@@ -296,7 +300,7 @@ def _variances(noise: Noise, filters: Sequence[Array], shape: tuple[int, ...] | 
     gains = []
     for rows, n in zip(filters, shape, strict=True):
         energy = (rows**2).sum(axis=1)
-        gains.append(np.maximum((mirrored_energy(rows, n) if n < short else energy) / energy, 1e-8))
+        gains.append(np.maximum((mirrored_energy(rows, n) if n < short else energy) / energy, _LEAST))
     gain: Array = functools.reduce(np.multiply.outer, gains)
     return variances * gain
 

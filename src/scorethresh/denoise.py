@@ -33,7 +33,7 @@ _NOISE = {"white": "white", "poisson": "poisson", "correlated": "correlated"}
 # Entries of a tile; where there are several, side and number of the crops that thresholds and weights are chosen on.
 _TILE = {1: 1 << 20, 2: 1 << 20, 3: 1 << 19}
 _CROP = {1: 1 << 18, 2: 512, 3: 64}
-_CROPS = 4
+_CROPS = {1: 4, 2: 4, 3: 2}
 # How many more are taken where most blocks, of so many entries along each axis, are not flat.
 _BUSY = 2
 _BLOCK = {1: 256, 2: 16, 3: 8}
@@ -341,12 +341,12 @@ def _crops(y: Floats, seen: Seen) -> list[tuple[slice, ...]]:
         return [(slice(None),) * len(shape)]
     sides = [min(_CROP[len(shape)], n) for n in shape]
     ends = [(0, n) for n in shape] if seen is None else [(at.min(), at.max() + 1) for at in np.nonzero(seen)]
-    starts = []
-    for k in range(_CROPS):
-        places = (k, (2 * k + 1) % (_CROPS + 1) % _CROPS, _CROPS - 1 - k)
+    starts, count = [], _CROPS[len(shape)]
+    for k in range(count):
+        places = (k, (2 * k + 1) % (count + 1) % count, count - 1 - k)
         ways = zip(ends, sides, shape, places, strict=False)
         starts.append(
-            [min(low + int(max(high - low - m, 0) * (p + 0.5) / _CROPS), n - m) for (low, high), m, n, p in ways]
+            [min(low + int(max(high - low - m, 0) * (p + 0.5) / count), n - m) for (low, high), m, n, p in ways]
         )
     starts += _busiest(y, seen, sides)
     return [tuple(slice(s, s + m) for s, m in zip(start, sides, strict=True)) for start in starts]

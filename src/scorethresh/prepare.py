@@ -321,7 +321,7 @@ def prepare(
 
 def _is_constant(channel: NDArray[Any], invalid: NDArray[np.bool_] | None) -> bool:
     known = channel if invalid is None else channel[:, ~invalid]
-    return bool((known == known.flat[0]).all())
+    return known.size >= _REGION[1] and bool((known == known.flat[0]).all())
 
 
 def _hidden(y: NDArray[Any], invalid: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
