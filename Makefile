@@ -1,4 +1,4 @@
-# Both commands start from a bare checkout: they make .venv and install what they need.
+# Every target starts from a bare checkout: it makes .venv and installs what it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

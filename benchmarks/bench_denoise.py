@@ -30,7 +30,6 @@ from tqdm import tqdm
 
 import scorethresh as st
 
-DEVELOP = ["camera", "coins", "brick"]
 REPORT = ["astronaut", "cat", "clock", "coffee", "grass", "gravel", "immunohistochemistry", "moon", "page", "rocket"]
 SIGMAS = [5, 10, 25, 50, 75]
 FIELDS = ["image", "sigma", "method", "psnr", "ssim", "predicted", "seconds"]

@@ -314,7 +314,7 @@ def test_select_tells_threshold_risk_dof_and_status(run, here):
     code, out, _ = run("select", "y.npy", "--sigma", 1)
     assert code == 0
     assert "3.46875 (interior)" in out
-    assert "40.80" in out or "40.8 ±" in out
+    assert "40.8" in out
     assert "30.87" in out
     assert "Check that sigma" in run("select", "y.npy", "--sigma", 100)[1]
 
@@ -411,7 +411,10 @@ def test_the_plot_shows_the_risk_and_the_histogram(run, here, monkeypatch):
         (["denoise", "in.png", "-o", "out.png", "--choose", "blnd"], ["'blnd'", "Did you mean 'blend'?"]),
         (["denoise", "in.png", "-o", "out.png", "--rule", "soft"], ["--choose bands"]),
         (["denoise", "in.png", "-o", "out.png", "--dtype", "int"], ["--dtype 'int'", "uint8"]),
-        (["denoise", "in.png", "-o", "out.png", "--wavelet", "x"], ["x"]),
+        (
+            ["denoise", "in.png", "-o", "out.png", "--wavelet", "x"],
+            ["unknown wavelet 'x'", "wavelist(kind='discrete')"],
+        ),
         (["denoise", "in.png", "-o", "out"], ["out tells no format"]),
         (["denoise", "in.png", "-o", "out.wav"], ["PNG data cannot be written as WAV"]),
         (["denoise", "in.png", "-o", "out.png", "--column", "a"], ["has no columns"]),
@@ -512,11 +515,11 @@ def test_help_and_version(run):
 def test_demo_predicts_well_and_saves_a_picture(run, here):
     code, out, _ = run("demo")
     assert code == 0
-    for line in out.splitlines():
-        if "predicted" in line:
-            words = line.split()
-            predicted, true = float(words[words.index("after") + 1]), float(words[words.index("predicted,") + 1])
-            assert predicted == pytest.approx(true, rel=0.25)
+    lines = [line.split() for line in out.splitlines() if "predicted" in line]
+    assert len(lines) == 2
+    for words in lines:
+        predicted, true = float(words[words.index("after") + 1]), float(words[words.index("predicted,") + 1])
+        assert predicted == pytest.approx(true, rel=0.25)
     assert loaded("scorethresh-demo.png").shape[0] > 500
     fails(run("demo"), "scorethresh-demo.png exists")
 

@@ -58,11 +58,11 @@ def test_coupled_bootstrap_is_unbiased_at_its_own_noise_level(rng, alpha, risk):
 
 
 def test_coupled_bootstrap_is_the_mean_of_its_draws(rng):
-    """Infinitely many draws against twenty thousand: y + h Z is thresholded and compared with an independent copy."""
+    """Infinitely many draws against 200,000: y + h Z is thresholded and compared with an independent copy."""
     y, alpha, t = spikes(rng, 40, 0.3, 3.0), 0.3, 2.0
     z = rng.normal(size=(200_000, 40))
     copy, other = y + math.sqrt(alpha) * z, y - z / math.sqrt(alpha)
-    loss = ((other - st.Hard()(copy, t)) ** 2).sum(axis=1) - (1 + 1 / alpha) * 40 + 0.0
+    loss = ((other - st.Hard()(copy, t)) ** 2).sum(axis=1) - (1 + 1 / alpha) * 40
     # E |other - x(copy)|^2 is the risk plus the variance of other, sigma^2 (1 + 1/alpha); given y only its mean moves.
     value = st.risk_curve(y, [t], sigma=1.0, method=st.CoupledBootstrap(alpha, debias=False)).risk[0]
     assert abs(loss.mean() - value) < 5 * loss.std() / math.sqrt(loss.size)

@@ -11,7 +11,7 @@ _WIDTH = 30
 
 
 class Progress:
-    """Counts steps; the bar shows from the first step on, if it is wanted. Steps may come from several threads."""
+    """Counts steps; the bar shows from the start, if it is wanted. Steps may come from several threads."""
 
     def __init__(self, label: str, total: int, shown: bool) -> None:
         self.label, self.total, self.shown = label, total, shown

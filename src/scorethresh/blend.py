@@ -477,8 +477,8 @@ def _dot(a: Floats, b: Floats) -> float:
 def blend_weights(y: Floats, pieces: Sequence[Piece], traces: Sequence[float], seen: Seen = None) -> Array:
     """Return the weights, none negative and with sum 1, of the blend of least estimated risk.
 
-    The risk is quadratic in the weights a: ``a' M a - 2 a' b`` with ``M_kl = <F_k, F_l>`` and
-    ``b_k = <F_k, y> - trace_k``. The few sets of weights that may be positive are all tried.
+    Up to a constant the risk is ``|sum a_k r_k|^2 + 2 sum a_k trace_k``, with residuals ``r_k = F_k - y``. The few sets
+    of weights that may be positive are all tried.
     """
     root = 1.0 if seen is None else np.sqrt(seen[:, None]).astype(y.dtype)
     residuals = [(p.estimate - y) * root for p in pieces]

@@ -207,7 +207,7 @@ class _Spectra:
                 slopes = np.array([higher - noise, more - noise, h - noise, m - noise]) / away
                 variance = float(slopes**2 @ variances) * self.order.size / self.entries
                 noise = max(noise, least * h)
-                if noise**2 > 0:
+                if noise**2 > 0:  # 8, so that 2 / sqrt(count) is 1.4 standard errors of the level
                     yield math.sqrt(noise), 8 * noise**2 / max(variance, np.finfo(float).tiny)
 
 
