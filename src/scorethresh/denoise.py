@@ -422,9 +422,11 @@ def denoise(
         ``"poisson"``: y holds counts. ``"correlated"``: stationary noise, its spectrum estimated from flat regions. An
         array is the power spectrum, ``E |fftn(w)|^2 / w.size`` on the grid of `numpy.fft.fftn`.
     channel_axis : int, optional
-        The axis of colours or other channels; they are decorrelated by an orthonormal transform.
+        The axis of colours or other channels; they are decorrelated by an orthonormal transform. Constant ones are left
+        as they are. By default two rows, and up to 8 slices of a volume, are taken for channels.
     mask : array_like of bool, optional
-        True where entries are missing. They are filled before and given back as they were.
+        True where entries are missing. They are filled before and given back as they were, and so are constant regions,
+        as of a background that was set to 0.
     progress : bool
         Whether to show a progress bar on standard error.
 
