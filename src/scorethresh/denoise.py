@@ -160,31 +160,29 @@ class Denoiser:
             msg = f"{self.method!r} estimates no risk, which one threshold for all bands needs. Use choose='bands'."
             raise ValueError(msg)
 
-    def _for_slices(self, y: Any) -> Denoiser:
-        """Return the denoiser for two rows or a volume of few slices, as channels; for other data itself."""
-        if self.channel_axis is not None or not isinstance(self.noise, str) or self.noise == "correlated":
-            return self
-        parts, invalid = split(y, None, self.mask)
-        shape = parts.shape[2:]
-        if invalid is not None or min(shape) > _SLICES[len(shape)] or sorted(shape)[1] < _PLANE:
-            return self
-        sigma = self.sigma
-        if sigma is None and self.noise == "white":  # one level for all
-            sigma = math.sqrt(np.mean([level_of_samples(part.astype(np.float64)) ** 2 for part in parts[0]])) or None
-        return dataclasses.replace(self, channel_axis=shape.index(min(shape)), sigma=sigma)
+    def _prepared(self, y: Any) -> tuple[NDArray[Any], Prepared | None, int | None]:
+        """Return y as (channels, parts, *shape); made ready, or None if there is no noise in it; the axis of channels.
+
+        Two rows, and the slices of a volume if they are few, are taken for channels of one noise level.
+        """
+        parts, invalid = split(y, self.channel_axis, self.mask)
+        axis, sigma, shape = self.channel_axis, self.sigma, parts.shape[2:]
+        plain = axis is None and invalid is None and isinstance(self.noise, str) and self.noise != "correlated"
+        if plain and min(shape) <= _SLICES[len(shape)] and sorted(shape)[1] >= _PLANE:
+            if sigma is None and self.noise == "white":
+                sigma = math.sqrt(np.mean([level_of_samples(part.astype(float)) ** 2 for part in parts[0]])) or None
+            axis = shape.index(min(shape))
+            parts = np.moveaxis(parts[0], 1 + axis, 0)
+        return parts, prepare(parts, invalid, sigma, self.noise, axis), axis
 
     def run(self, y: Any) -> Denoised:
         """Denoise y."""
-        fitted = self._for_slices(y)
-        if fitted is not self:
-            return fitted.run(y)
-        parts, invalid = split(y, self.channel_axis, self.mask)
+        parts, data, axis = self._prepared(y)
         if parts.shape[1] > 1 and not (isinstance(as_rule(self.rule), Hard) and self.method is None):
             msg = "complex data are thresholded by their modulus, hard, with SCORE. Leave out rule and method."
             raise ValueError(msg)
-        data = prepare(parts, invalid, self.sigma, self.noise, self.channel_axis)
         if data is None:
-            return Denoised(as_given(parts.copy(), parts, None, self.channel_axis), 0.0, 0.0, 0.0, (), {})
+            return Denoised(as_given(parts.copy(), parts, None, axis), 0.0, 0.0, 0.0, (), {})
         bands: list[Band] = []
         weights: dict[str, float] = {}
         sums = np.zeros(2)
@@ -219,11 +217,8 @@ def _treat(
         wide = tuple(slice(max(s.start - margin, 0), s.stop + margin) for s in tile)
         inner = tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip(tile, wide, strict=True))
         y = np.ascontiguousarray(cropped(source, wide))
-        piece = (
-            first
-            if first is not None
-            else plan.apply(y[None], None if data.counting is None else data.counting[wide][None])
-        )
+        seen = None if data.counting is None else data.counting[wide][None]
+        piece = first if first is not None else plan.apply(y[None], seen)
         estimate = cropped(piece.estimate[0], inner)
         trace = cropped(np.broadcast_to(piece.trace[0], y.shape[1:]), inner)
         residual = np.square(cropped(y, inner) - estimate).sum(axis=0, dtype=np.float64)

@@ -20,8 +20,8 @@ def root(y: Array) -> Array:
 
 
 @functools.cache
-def _table() -> tuple[Array, Array, Array]:
-    """Return E root(Y), for Y of Poisson law, against the mean of Y, and its variance."""
+def _table() -> tuple[Array, Array, Array, Array]:
+    """Return E root(Y), for Y of Poisson law, against the mean of Y; its variance, and the slope of that mean."""
     means = np.linspace(0, np.sqrt(_LARGEST), _KNOTS) ** 2
     counts = np.arange(_LARGEST + 15 * np.sqrt(_LARGEST))
     logs = np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
@@ -29,12 +29,13 @@ def _table() -> tuple[Array, Array, Array]:
         powers = np.where(counts == 0, 0.0, counts * np.log(means)[:, None])
     law = np.exp(powers - means[:, None] - logs)
     expected = law @ root(counts)
-    return expected, means, np.maximum(law @ root(counts) ** 2 - expected**2, 0.0)
+    variances = np.maximum(law @ root(counts) ** 2 - expected**2, 0.0)
+    return expected, means, variances, np.gradient(means, expected)
 
 
 def mean_of(z: Array) -> Array:
     """Return the mean m with ``E root(Y) = z`` for Y of Poisson law: the exact unbiased inverse, at least 0."""
-    expected, means, _ = _table()
+    expected, means, _, _ = _table()
     z = np.maximum(z, expected[0])
     far = np.maximum(z, expected[-1])
     # E root = 2 sqrt(m) + m^(-1/2) / 8 - m^(-3/2) / 256 + ..., whose square has no term in 1/m.
@@ -44,8 +45,7 @@ def mean_of(z: Array) -> Array:
 
 def noise_around(z: Array) -> tuple[Array, Array]:
     """Return the variance of root(Y) where ``E root(Y) = z``, and the slope of the mean of Y there."""
-    expected, means, variances = _table()
-    slopes = np.gradient(means, expected)
+    expected, _, variances, slopes = _table()
     z = np.maximum(z, expected[0])
     near = z < expected[-1]
     return np.where(near, np.interp(z, expected, variances), 1.0), np.where(near, np.interp(z, expected, slopes), z / 2)

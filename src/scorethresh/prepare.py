@@ -63,7 +63,7 @@ class Prepared:
     @functools.cached_property
     def y(self) -> NDArray[Any]:
         """The channels that hold noise."""
-        return self.given[~self.constant] if self.constant.any() else self.given
+        return _noisy(self.given, self.constant)
 
     @property
     def varies(self) -> bool:
@@ -164,13 +164,13 @@ class Prepared:
             out += self.offset * self.scale
         hidden = None if self.seen is None else ~self.seen
         left = uncut(out, self.scale, self.ends, hidden)
-        if self.constant.any():
-            noisy, out = out, self.given.astype(out.dtype)
-            out[~self.constant] = noisy
         rounding = 0.0
         if self.given.dtype.kind in "iu":
             rest = np.square(out - np.rint(out))
-            rounding = float(rest.mean() if self.seen is None else (rest * self.seen).mean() / self.seen.mean())
+            rounding = float(rest.mean(where=True if self.seen is None else self.seen))
+        if self.constant.any():
+            noisy, out = out, self.given.astype(out.dtype)
+            out[~self.constant] = noisy
         return as_given(out, self.given, hidden, self.channel_axis), left, rounding
 
 
@@ -263,7 +263,7 @@ def prepare(
     constant = np.array([not counts and _is_constant(channel, invalid) for channel in given])
     if constant.all():
         return None
-    y = given[~constant]
+    y = _noisy(given, constant)
     scale = np.ones((1,) * y.ndim)
     model: Noise = White(1.0)
     if counts:
@@ -319,6 +319,11 @@ def prepare(
     return Prepared(given, constant, values, scale, offset, mix, models, counts, invalid, seen, channel_axis, ends)
 
 
+def _noisy(given: NDArray[Any], constant: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return the channels that are not constant, without a copy if that is all."""
+    return given[~constant] if constant.any() else given
+
+
 def _is_constant(channel: NDArray[Any], invalid: NDArray[np.bool_] | None) -> bool:
     known = channel if invalid is None else channel[:, ~invalid]
     return known.size >= _REGION[1] and bool((known == known.flat[0]).all())
@@ -347,7 +352,7 @@ def _hidden(y: NDArray[Any], invalid: NDArray[np.bool_] | None) -> NDArray[np.bo
 
 def _divided(y: NDArray[Any], scale: Array) -> Floats:
     dtype = _precise(y.dtype)
-    out: Floats = y.astype(dtype)
+    out: Floats = y.astype(dtype, order="C")  # sums depend on the layout, by rounding
     out /= scale.astype(dtype)
     return out
 

@@ -13,7 +13,7 @@ from .blend import Band, Drawn, Piece, Seen, Wavelets
 from .curve import RiskCurve
 from .denoise import Denoised, Denoiser, _Plan, _treat
 from .methods import Method, Selector
-from .prepare import Prepared, prepare, split
+from .prepare import Prepared
 from .transforms import Decimated, Floats, Undecimated, cropped
 
 __all__ = ["trials", "tried_wavelet"]
@@ -36,14 +36,11 @@ def trials(
     The error is that at factor 1 plus the difference of the estimated risks. Most of what varies in these, the energy
     of the noise, is the same at all thresholds. `stderr` is that at factor 1.
     """
+    _, data, axis = denoiser._prepared(y)
     slices: tuple[Any, ...] = ()
-    fitted = denoiser._for_slices(y)
-    if fitted is not denoiser:
-        denoiser, axis = fitted, fitted.channel_axis or 0
+    if axis is not None and denoiser.channel_axis is None:  # slices that are channels
         slices = (*[slice(None)] * axis, where[axis])
         where = where[:axis] + where[axis + 1 :]
-    parts, invalid = split(y, denoiser.channel_axis, denoiser.mask)
-    data = prepare(parts, invalid, denoiser.sigma, denoiser.noise, denoiser.channel_axis)
     if data is None or not found.bands:
         return
     whole_shape = data.values.shape[2:] if denoiser.undecimated else None
