@@ -17,7 +17,7 @@ pytest.importorskip("typer")
 from PIL import Image
 
 import scorethresh as st
-from scorethresh import cli
+from scorethresh.cli import command as cli
 
 SIGMA = 12.0
 # On small arrays it is much faster than the default.
@@ -212,7 +212,7 @@ def test_the_report_gets_data_denoiser_and_result(run, picture, monkeypatch):
         seen.append((y, denoiser, found))
         path.write_text("<html>")
 
-    monkeypatch.setitem(sys.modules, "scorethresh.report", types.SimpleNamespace(write_report=write_report))
+    monkeypatch.setitem(sys.modules, "scorethresh.viz.report", types.SimpleNamespace(write_report=write_report))
     assert run("denoise", "in.png", "-o", "out.png", "--report", "page.html", "--sigma", SIGMA)[0] == 0
     [(y, denoiser, found)] = seen
     np.testing.assert_array_equal(y, noisy())
@@ -379,7 +379,7 @@ def test_compare_lists_every_method_that_treats_the_rule(run, here):
 
 
 def test_the_plot_shows_the_risk_and_the_histogram(run, here, monkeypatch):
-    from scorethresh import plot
+    from scorethresh.viz import plot
 
     drawn = []
     for name in ("plot_risk", "plot_selection"):

@@ -4,7 +4,7 @@ import pywt
 from mpmath import mp
 
 import scorethresh as st
-from scorethresh.clipping import ends_of, uncut
+from scorethresh.noise.clipping import ends_of, uncut
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.3, 1.0, 2.5, 4.0])

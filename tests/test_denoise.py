@@ -10,8 +10,8 @@ from scipy.ndimage import gaussian_filter
 from scipy.optimize import minimize
 
 import scorethresh as st
-from scorethresh.blend import Piece, _patches, blend_weights, block_curve
-from scorethresh.prepare import _hidden
+from scorethresh.denoising.blend import Piece, _patches, blend_weights, block_curve
+from scorethresh.denoising.prepare import _hidden
 
 CAMERA = pywt.data.camera()[100:292, 150:342].astype(float)
 CHOICES = ["blend", "bands", "global"]
@@ -181,7 +181,7 @@ def test_results_do_not_depend_on_the_call(rng):
 
 def test_tiles_agree_with_the_whole(rng, monkeypatch):
     """Large data are cut; with thresholds chosen on crops, the result may differ by a fraction of the noise only."""
-    module = importlib.import_module("scorethresh.denoise")
+    module = importlib.import_module("scorethresh.denoising.denoiser")
     clean = np.tile(CAMERA, (2, 2))
     y = clean + rng.normal(scale=20, size=clean.shape)
     whole = st.Denoiser(sigma=20.0).run(y)
@@ -215,7 +215,7 @@ def test_rare_things_beyond_the_crops_survive(rng):
 
 
 def test_tiles_with_gaps_agree_with_the_whole(rng, monkeypatch):
-    module = importlib.import_module("scorethresh.denoise")
+    module = importlib.import_module("scorethresh.denoising.denoiser")
     clean = np.tile(CAMERA, (2, 2))
     holes = np.add.outer(np.arange(len(clean)) // 32, np.arange(len(clean)) // 32) % 2 == 1
     holes[:, :150] = True  # some tiles are empty

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import scorethresh as st
-from scorethresh.estimator import ThresholdDenoiser
+from scorethresh.sklearn import ThresholdDenoiser
 
 
 @parametrize_with_checks([ThresholdDenoiser(), ThresholdDenoiser(domain="coefficients", rule="soft")])

@@ -7,7 +7,7 @@ import pytest
 
 import scorethresh as st
 from oracles import score_mp
-from scorethresh import cells
+from scorethresh.sample import cells
 from test_score import TwoSteps
 
 
@@ -24,7 +24,7 @@ def both(y, thresholds, **kwargs):
 
 
 def test_the_loops_and_the_cells_agree_on_their_constants():
-    from scorethresh import _loops
+    from scorethresh._kernels import sample_loops as _loops
 
     assert (cells.ORDER, cells.FINE, cells.COARSE) == (_loops.ORDER, _loops.FINE, _loops.COARSE)
 
@@ -169,7 +169,7 @@ def test_rules_refuse_nan():
 
 
 def test_without_a_home_the_cache_is_done_without(monkeypatch):
-    from scorethresh import _native
+    from scorethresh._kernels import loader as _native
 
     def homeless():
         raise RuntimeError("no home")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import scorethresh as st
-from scorethresh import magnitudes
-from scorethresh.cells import Cells
 from scorethresh.rules import as_rule
+from scorethresh.sample import magnitudes
+from scorethresh.sample.cells import Cells
 
 
 def mixed(rng, size):

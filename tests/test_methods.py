@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 import scorethresh as st
 from oracles import npmle
-from scorethresh.means import fit_means
+from scorethresh.risk.npmle import fit_means
 from test_rules import RULES
 from test_score import TwoSteps, spikes
 

@@ -6,9 +6,9 @@ import pytest
 import pywt
 
 import scorethresh as st
-from scorethresh.covariance import Spectrum
-from scorethresh.noise import _WIDTHS, _under_texture, _uneven, estimate_spectrum
-from scorethresh.transforms import dct_matrix
+from scorethresh.frames.transforms import dct_matrix
+from scorethresh.noise.covariance import Spectrum
+from scorethresh.noise.level import _WIDTHS, _under_texture, _uneven, estimate_spectrum
 
 
 def test_mad_of_coefficients(rng):

@@ -9,7 +9,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import scorethresh as st
-from scorethresh.plot import plot_bands, plot_denoised, plot_dof, plot_risk, plot_selection
+from scorethresh.viz.plot import plot_bands, plot_denoised, plot_dof, plot_risk, plot_selection
 
 mpl.use("Agg")
 

@@ -3,7 +3,7 @@ import pytest
 import scipy.stats
 from mpmath import mp
 
-from scorethresh import poisson
+from scorethresh.noise import poisson
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.5, 3.0, 40.0, 190.0, 210.0, 1e4])

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import scorethresh as st
-from scorethresh import report
-from scorethresh.report import FACTORS, png, write_report
+from scorethresh.viz import report
+from scorethresh.viz.report import FACTORS, png, write_report
 
 
 def noisy(shape=(96, 128), seed=1):

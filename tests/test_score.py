@@ -8,9 +8,9 @@ from hypothesis import strategies as some
 
 import scorethresh as st
 from oracles import kernel_moments_mp, kernel_moments_quad, score_mp, score_sum, terms
-from scorethresh import stein
-from scorethresh.density import Kernel, kernel_moments
-from scorethresh.stein import stein_curve
+from scorethresh.risk import stein
+from scorethresh.risk.kernel import Kernel, kernel_moments
+from scorethresh.risk.stein import stein_curve
 from test_magnitudes import mixed
 from test_rules import RULES
 

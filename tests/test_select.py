@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 
 import scorethresh as st
 from oracles import score_sum
-from scorethresh.magnitudes import default_thresholds
+from scorethresh.sample.magnitudes import default_thresholds
 from test_rules import RULES
 from test_score import spikes
 

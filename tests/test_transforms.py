@@ -7,9 +7,9 @@ import pytest
 import pywt
 from scipy.fft import dctn, idctn
 
-from scorethresh import transforms
-from scorethresh.covariance import Spectrum, White, mirrored_variances
-from scorethresh.transforms import Decimated, Undecimated, Windows, dct_matrix, details, reflected
+from scorethresh.frames import transforms
+from scorethresh.frames.transforms import Decimated, Undecimated, Windows, dct_matrix, details, reflected
+from scorethresh.noise.covariance import Spectrum, White, mirrored_variances
 
 SHAPES = [(1,), (2,), (7,), (100,), (1, 5), (33, 47), (9, 20, 31), (3, 3, 3)]
 

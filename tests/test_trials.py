@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import scorethresh as st
-from scorethresh.trials import trials, tried_wavelet
+from scorethresh.denoising.trials import trials, tried_wavelet
 
 
 def blocks(shape):

@@ -24,7 +24,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from tqdm import tqdm
 
 import scorethresh as st
-from scorethresh.density import paper_bandwidth
+from scorethresh.risk.kernel import paper_bandwidth
 
 from .common import journal, parser, save
 

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 
 import scorethresh as st
-from scorethresh.density import kernel_moments, paper_bandwidth
+from scorethresh.risk.kernel import kernel_moments, paper_bandwidth
 
 from .common import journal, parser, save
 

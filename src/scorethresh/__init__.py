@@ -8,12 +8,12 @@
 3.46875
 """
 
-from .blend import Band
-from .coefficients import Thresholded, threshold_coeffs
-from .curve import RiskCurve
-from .denoise import Denoised, Denoiser, denoise
-from .magnitudes import Magnitudes
-from .methods import (
+from .denoising.blend import Band
+from .denoising.coefficients import Thresholded, threshold_coeffs
+from .denoising.denoiser import Denoised, Denoiser, denoise
+from .noise.level import estimate_sigma
+from .risk.curve import RiskCurve
+from .risk.methods import (
     CoupledBootstrap,
     CrossValidation,
     Fdr,
@@ -28,9 +28,9 @@ from .methods import (
     Sure,
     Universal,
 )
-from .noise import estimate_sigma
 from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Rule, Scad, Soft
-from .select import Selection, Status, compare, risk_curve, select_threshold
+from .sample.magnitudes import Magnitudes
+from .select.threshold import Selection, Status, compare, risk_curve, select_threshold
 
 __version__ = "0.1.0"
 

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..io import arrays, pictures, tables, tiff
-from ..io.arrays import SUBTYPES, load_npy
-from ..io.data import Data, FileError, How, first_line
-from ..io.tables import parse_table
+from . import arrays, pictures, tables, tiff
+from .arrays import SUBTYPES, load_npy
+from .data import Data, FileError, How, first_line
+from .tables import parse_table
 
 __all__ = [
     "FORMATS",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..io.data import Data, FileError, How, check_bomb
+from .data import Data, FileError, How, check_bomb
 
 # How WAV stores samples, by the type of numbers.
 SUBTYPES = {"uint8": "PCM_U8", "int16": "PCM_16", "int32": "PCM_32", "float32": "FLOAT", "float64": "DOUBLE"}

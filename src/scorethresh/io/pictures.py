@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..io.data import Data, FileError, How, first_line
+from .data import Data, FileError, How, first_line
 
 _JPEG_QUALITY = 95
 _MODES = {2: "LA", 3: "RGB", 4: "RGBA"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..io.data import Data, FileError, How
+from .data import Data, FileError, How
 
 
 @dataclass(frozen=True, eq=False)

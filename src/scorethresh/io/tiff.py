@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..io.data import Data, FileError, How, check_bomb
+from .data import Data, FileError, How, check_bomb
 
 _PALETTE, _YCBCR, _RATIONALS = 3, 6, (5, 10)
 _ALPHA = (1, 2)

@@ -1,0 +1,1 @@
+"""Compiled loops, reached only through checked wrappers."""

@@ -1,0 +1,1 @@
+"""The denoiser, stage by stage."""

@@ -1,0 +1,1 @@
+"""Redundant transforms: wavelets, and the DCT of windows."""

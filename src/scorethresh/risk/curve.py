@@ -1,0 +1,81 @@
+"""The risk curve: what every method returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._validate import Array
+
+__all__ = ["RiskCurve"]
+
+
+def finite_part(thresholds: Array) -> Array:
+    """Return the thresholds without the infinite ones, which come last and mean kill everything."""
+    return thresholds[: np.searchsorted(thresholds, np.inf)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskCurve:
+    """Risk and degrees of freedom against the threshold.
+
+    Attributes
+    ----------
+    thresholds : ndarray
+        Ascending, in units of y; the last may be infinity: kill everything.
+    risk : ndarray
+        Estimate of ``E ||x(y) - x0||^2``, summed over the entries, in units of y squared. Estimates may be
+        negative.
+    dof : ndarray
+        Estimate of the degrees of freedom ``sum_i cov(y_i, x(y)_i) / sigma^2``.
+    stderr : ndarray
+        Standard error of `risk`; what it covers depends on the method and is told in its docstring.
+    size : int
+        The number of entries.
+    sigma : float
+        The noise level.
+
+    Curves of disjoint parts of the data, at the same thresholds, noise level and bandwidth, add up to the curve of the
+    whole: ``a + b``. (The paper's bandwidth depends on the number of entries: for the whole, add the samples instead.)
+    """
+
+    thresholds: Array
+    risk: Array
+    dof: Array
+    stderr: Array
+    size: int
+    sigma: float
+
+    def __add__(self, other: RiskCurve) -> RiskCurve:
+        if not isinstance(other, RiskCurve):
+            return NotImplemented
+        if self.sigma != other.sigma or not np.array_equal(self.thresholds, other.thresholds):
+            msg = "curves with different thresholds or noise levels cannot be added. Compute both at the same ones."
+            raise ValueError(msg)
+        return RiskCurve(
+            self.thresholds,
+            self.risk + other.risk,
+            self.dof + other.dof,
+            np.hypot(self.stderr, other.stderr),
+            self.size + other.size,
+            self.sigma,
+        )
+
+    def __radd__(self, other: int) -> RiskCurve:
+        """Let `sum` start from 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def plot(self, ax: Any = None, truth: RiskCurve | None = None) -> Any:
+        """Draw the risk against the threshold: `scorethresh.plot.plot_risk`."""
+        from ..viz.plot import plot_risk
+
+        return plot_risk(self, ax, truth)
+
+    def __repr__(self) -> str:
+        k = int(np.argmin(self.risk))
+        return (
+            f"<RiskCurve: {self.thresholds.size} thresholds, {self.size} entries, sigma {self.sigma:.4g}; "
+            f"least risk {self.risk[k]:.4g} at threshold {self.thresholds[k]:.4g}>"
+        )

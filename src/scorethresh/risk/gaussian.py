@@ -1,0 +1,133 @@
+"""What a rule does, on average, to a Gaussian around a given mean: closed forms and quadrature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .._normal import phi
+from .._validate import Array
+from ..rules import PiecewiseLinear, Rule, jumps_of
+from ..sample.magnitudes import NODES, TO_WEIGHTS, Magnitudes
+from .curve import finite_part
+
+# Panels of two standard deviations with this many Gauss-Legendre points integrate a smooth rule.
+_PANELS = np.arange(-10.0, 10.1, 2.0)
+_POINTS = 24
+
+
+class Expectations(NamedTuple):
+    """Means over Y ~ N(mean, sd^2), per threshold (rows) and mean (columns)."""
+
+    residual: Array  # E (Y - x(Y))^2
+    error: Array  # E (x(Y) - mean)^2
+    dof: Array  # cov(Y, x(Y)) / sd^2, jumps included
+
+
+def expectations(rule: Rule, thresholds: Array, means: Array, sd: float) -> Expectations:
+    """Return the expectations for finite thresholds and non-negative means."""
+    if isinstance(rule, PiecewiseLinear):
+        residual, error, dof = _straight(rule, thresholds[:, None] / sd, means[None, :] / sd, sd)
+    else:
+        rows = [_smooth(rule, float(t), means / sd, sd) for t in thresholds]
+        residual, error, dof = (np.array(part) for part in zip(*rows, strict=True))
+    for positions, heights in jumps_of(rule, thresholds):
+        a, height = positions[:, None] / sd, heights[:, None] / sd
+        dof += height * (phi(means / sd - a) + phi(means / sd + a))
+    return Expectations(residual * sd**2, error * sd**2, dof)
+
+
+def _straight(rule: PiecewiseLinear, t: Array, x: Array, sd: float) -> tuple[Array, Array, Array]:
+    """Return the three, in units of sd, from the moments of cut normals.
+
+    On a piece, with U = Y - x, the error is ``c + b U`` and the residual ``-c + (1 - b) U``. The rule is odd: its
+    pieces for negative Y are those for positive Y with the sign of the mean turned.
+    """
+    from scipy.special import ndtr
+
+    pieces = [(piece.start / sd, piece.intercept / sd, piece.slope) for piece in rule.pieces(t * sd)]
+    ends = [start for start, _, _ in pieces[1:]] + [np.inf]
+    residual, error, dof = np.zeros((3, *np.broadcast_shapes(t.shape, x.shape)))
+    for (start, a, b), end in zip(pieces, ends, strict=True):
+        for mean in (x, -x):
+            low, high = start - mean, end - mean
+            # The mass of the interval from its own side of 0, so that no small difference is lost.
+            mass = np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+            at_low = phi(low)
+            at_high = phi(high) if np.all(np.isfinite(end)) else 0.0
+            first = at_low - at_high
+            second = mass + low * at_low - (high * at_high if np.all(np.isfinite(end)) else 0.0)
+            c = a + (b - 1) * mean
+            squared = c * (c * mass)  # in this order, so that a huge c of no mass counts for nothing
+            residual += squared - 2 * c * (1 - b) * first + (1 - b) ** 2 * second
+            error += squared + 2 * c * b * first + b * b * second
+            dof += b * mass
+    return residual, error, dof
+
+
+def _smooth(rule: Rule, threshold: float, x: Array, sd: float) -> tuple[Array, Array, Array]:
+    """Return what `_straight` does, for one threshold, by Gauss-Legendre quadrature between the kinks of the rule."""
+    kinks = np.ravel(rule.kinks(threshold) if hasattr(rule, "kinks") else [threshold]) / sd
+    kinks = np.concatenate([kinks, *([p / sd] for p, _ in rule.jumps(threshold))])
+    marks = np.concatenate([kinks, -kinks])[:, None] - x[None, :]
+    panels = np.broadcast_to(_PANELS[:, None], (_PANELS.size, x.size))
+    marks = np.sort(np.concatenate([panels, marks.clip(-10, 10)]), axis=0)
+    points, weights = np.polynomial.legendre.leggauss(_POINTS)
+    middle, half = (marks[1:] + marks[:-1]) / 2, (marks[1:] - marks[:-1]) / 2
+    u = middle[..., None] + half[..., None] * points
+    mass = half[..., None] * weights * phi(u)
+    y = (x[:, None] + u) * sd
+    value = np.asarray(rule(y, threshold)) / sd
+
+    def mean(values: Array) -> Array:
+        total: Array = (mass * values).sum(axis=(0, 2))
+        return total
+
+    return mean((y / sd - value) ** 2), mean((value - x[:, None]) ** 2), mean(rule.derivative(y, threshold))
+
+
+def row_blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Yield slices over the rows of a matrix that keep a block below a million entries."""
+    step = max(1, 1_000_000 // columns)
+    for k in range(0, rows, step):
+        yield slice(k, min(k + step, rows))
+
+
+def risk_at(rule: Rule, thresholds: Array, means: Array, weights: Array, sigma: float) -> tuple[Array, Array]:
+    """Return the exact risk and degrees of freedom of weighted means; the last threshold may be infinite."""
+    tried = finite_part(thresholds)
+    risk, dof = np.zeros((2, thresholds.size))
+    for part in row_blocks(tried.size, means.size):
+        found = expectations(rule, tried[part], means, sigma)
+        risk[part], dof[part] = found.error @ weights, found.dof @ weights
+    with np.errstate(over="ignore"):
+        risk[tried.size :] = weights @ means**2
+    return risk, dof
+
+
+def smooth_nodes(sample: Magnitudes, width: float) -> tuple[Array, Array]:
+    """Return fewer nodes and weights for functions that are smooth on cells of that width; edges do not matter.
+
+    Only nodes in cells that hold more than 12 of them are replaced.
+    """
+    place = sample.nodes / width
+    cell = np.floor(place)
+    cells, where, counts = np.unique(cell, return_inverse=True, return_counts=True)
+    crowded = counts > NODES.size
+    if not crowded.any():
+        return sample.nodes, sample.weights
+    inside = crowded[where]
+    slot = (np.cumsum(crowded) - 1)[where[inside]]
+    t = 2 * (place[inside] - cell[inside]) - 1
+    before, this = np.ones_like(t), t
+    moments = np.empty((NODES.size, int(crowded.sum())))
+    for q in range(NODES.size):
+        moments[q] = np.bincount(slot, before * sample.weights[inside], minlength=moments.shape[1])
+        before, this = this, 2 * t * this - before
+    nodes = (cells[crowded, None] + (1 + NODES) / 2) * width
+    return (
+        np.concatenate([nodes.ravel(), sample.nodes[~inside]]),
+        np.concatenate([(moments.T @ TO_WEIGHTS).ravel(), sample.weights[~inside]]),
+    )

@@ -1,0 +1,42 @@
+"""Jansen's estimator: the density at the jump is that of pure noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..._normal import phi
+from ..._validate import Array
+from ...rules import Rule
+from ...sample.magnitudes import Magnitudes
+from ..curve import RiskCurve
+from ..stein import add_jump, stein_curve
+
+
+@dataclass(frozen=True)
+class Jansen:
+    """Stein's formula with the density of pure noise at the jump: for hard thresholding ``DOF = n1 + 2 P t phi(t)``.
+
+    Here t is the threshold over sigma and n1 the number of entries above it.
+
+    Assumes that next to all means are 0. It is then nearly unbiased and less noisy than any kernel. Where they are
+    not, it misses the entries that the signal brings near the threshold: 35 to 67% of the degrees of freedom for
+    dense signals, and the threshold that it picks is too low.
+
+    ``stderr`` is that of the part without the jump, which is all that is random here; as with `Score`, it counts the
+    spread of the means.
+
+    Examples
+    --------
+    >>> import numpy as np, scorethresh as st
+    >>> st.risk_curve(np.zeros(100), [3.0], sigma=1.0, method=Jansen()).dof.round(2)
+    array([2.66])
+    """
+
+    def resolution(self, size: int, sigma: float) -> float:
+        """Return the noise level, for no kernel is used."""
+        return sigma
+
+    def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
+        """Return the estimated risk of `rule` at the thresholds."""
+        smooth = stein_curve(sample, thresholds, sigma=sigma, rule=rule)
+        return add_jump(smooth, rule, lambda positions: 2 * sample.size * phi(positions / sigma) / sigma)

@@ -1,0 +1,64 @@
+"""The true risk, from the true means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ... import _validate
+from ..._validate import Array
+from ...rules import Rule
+from ...sample.magnitudes import SMALL, Magnitudes
+from ..curve import RiskCurve
+from ..gaussian import risk_at, smooth_nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Oracle:
+    """The exact risk ``E ||x(y) - x0||^2`` and degrees of freedom, for experiments in which the means are known.
+
+    In closed form for rules of straight pieces, such as hard thresholding; by quadrature for others.
+
+    Parameters
+    ----------
+    x0 : array_like
+        The true means, as many as there are entries in y.
+
+    Notes
+    -----
+    ``stderr`` is 0: nothing is estimated. With more than 4096 means these are compressed, which keeps every figure
+    to rounding of the largest on the curve.
+
+    Examples
+    --------
+    >>> import scorethresh as st
+    >>> curve = st.risk_curve([0.3, 5.2], [2.0], sigma=1.0, method=Oracle([0.0, 5.0]))
+    >>> curve.risk.round(4), curve.dof.round(4)
+    (array([1.2806]), array([1.269]))
+    """
+
+    x0: Any
+    _means: Magnitudes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        x0 = _validate.data(self.x0, "x0")
+        _validate.finite(x0, "x0")
+        means, counts = np.unique(np.abs(x0.astype(np.float64)), return_counts=True)
+        object.__setattr__(self, "_means", Magnitudes(means, counts.astype(np.float64), x0.size))
+
+    def resolution(self, size: int, sigma: float) -> float:
+        """Return the noise level: nothing finer in the sample matters, for only its size is used."""
+        return sigma
+
+    def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
+        """Return the true risk of `rule` at the thresholds."""
+        if self._means.size != sample.size:
+            msg = f"x0 has {self._means.size} entries and y has {sample.size}. Pass one mean per entry."
+            raise ValueError(msg)
+        x, weights = self._means.nodes, self._means.weights
+        if x.size > SMALL:  # the risk at a mean varies on the scale of sigma
+            x, weights = smooth_nodes(self._means, sigma / 4)
+        risk, dof = risk_at(rule, thresholds, x, weights, sigma)
+        return RiskCurve(thresholds, risk, dof, np.zeros(thresholds.size), sample.size, sigma)

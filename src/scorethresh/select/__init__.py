@@ -1,0 +1,1 @@
+"""The parameter of least estimated risk."""

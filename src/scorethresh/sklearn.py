@@ -1,0 +1,157 @@
+"""The scikit-learn face: a transformer that learns thresholds from the rows it is fitted to."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _validate
+from .denoising.blend import Wavelets
+from .frames.transforms import Undecimated, default_levels
+from .noise.covariance import White
+from .noise.level import estimate_sigma
+from .risk.methods import Method, Selector
+from .rules import Rule, as_rule
+from .select.threshold import DEFAULT, select_threshold
+
+__all__ = ["ThresholdDenoiser"]
+
+_DOMAINS = {"samples": True, "coefficients": False}
+
+
+class ThresholdDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Denoise the rows of X, with a noise level and thresholds learnt from the rows given to `fit`.
+
+    For many signals of one kind, such as spectra from one instrument, one per row. They share the thresholds, so that
+    rows too short to tell signal from noise by themselves are helped by the others. For a single long signal, an image
+    or a volume, `scorethresh.denoise` is better.
+
+    Parameters
+    ----------
+    domain : {"samples", "coefficients"}
+        ``"samples"``: a row is a signal, its entries in their order. It goes through an undecimated wavelet transform,
+        every band of which has a threshold. ``"coefficients"``: entries are coefficients, most of them noise around
+        zero, in any order; all share one threshold.
+    sigma : float, optional
+        Standard deviation of the noise, the same in all entries, in units of X. By default `fit` estimates it: the
+        median magnitude of the finest wavelet coefficients, or of the coefficients, over 0.6745.
+    rule : str or Rule
+        What is done to coefficients; see `scorethresh.risk_curve`.
+    method : str or Method
+        How thresholds are chosen; see `scorethresh.risk_curve`.
+    wavelet : str
+        A discrete wavelet of PyWavelets, for samples.
+
+    Attributes
+    ----------
+    sigma_ : float
+        The noise level, given or estimated.
+    thresholds_ : ndarray
+        In units of `sigma_`. For samples one per wavelet band, the finest first, infinity where a band is set to zero;
+        for coefficients just one.
+    n_features_in_ : int
+        The number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if X has any that are strings.
+
+    Notes
+    -----
+    X must be dense and finite. Single precision stays single.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> rng = np.random.default_rng(0)
+    >>> lines = np.exp(-0.5 * ((np.arange(200) - rng.uniform(50, 150, (40, 1))) / 4) ** 2)
+    >>> X = lines + rng.normal(0.0, 0.2, lines.shape)
+    >>> denoiser = ThresholdDenoiser().fit(X)
+    >>> print(round(denoiser.sigma_, 1))
+    0.2
+    >>> bool(np.mean((denoiser.transform(X) - lines) ** 2) < 0.2 * 0.2**2)
+    True
+    >>> make_pipeline(ThresholdDenoiser(), PCA(3)).fit_transform(X).shape
+    (40, 3)
+    """
+
+    def __init__(
+        self,
+        *,
+        domain: str = "samples",
+        sigma: float | None = None,
+        rule: str | Rule = "hard",
+        method: str | Method | Selector = DEFAULT,
+        wavelet: str = "sym8",
+    ) -> None:
+        self.domain = domain
+        self.sigma = sigma
+        self.rule = rule
+        self.method = method
+        self.wavelet = wavelet
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the noise level and the thresholds.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+            Noisy rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        ThresholdDenoiser
+            The denoiser itself.
+        """
+        samples = _validate.choice("domain", self.domain, _DOMAINS)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_features=2 if samples else 1)
+        bands = self._bands(X) if samples else [X]
+        sigma = estimate_sigma(bands[0], domain="coefficients") if self.sigma is None else self.sigma
+        self.sigma_ = _validate.noise_level(sigma)
+        found = [select_threshold(b, sigma=self.sigma_, rule=self.rule, method=self.method) for b in bands]
+        self.thresholds_ = np.array([selection.threshold for selection in found]) / self.sigma_
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Denoise rows with the thresholds that were learnt.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+            Noisy rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            The denoised rows, in the units of X.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        rule = as_rule(self.rule)
+        if not _DOMAINS[self.domain]:
+            return np.asarray(rule(X, self.thresholds_[0] * self.sigma_))
+        wavelets = self._wavelets(X)
+        thresholds = self.thresholds_ * self.sigma_ * wavelets.sigmas
+        mean = X.mean(axis=1, keepdims=True)
+        denoised = wavelets.frame.apply((X - mean)[:, None], lambda k, c: rule(c, thresholds[k]), ndim=1)
+        return np.asarray(denoised[:, 0] + mean)
+
+    def _wavelets(self, X: NDArray[Any]) -> Wavelets:
+        return Wavelets(Undecimated(self.wavelet, default_levels(X.shape[1:])), White(1.0), ndim=1)
+
+    def _bands(self, X: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the coefficients of every wavelet band, finest first, scaled to the noise level of X."""
+        wavelets = self._wavelets(X)
+        bands: dict[int, NDArray[Any]] = {}
+
+        def look(k: int, c: NDArray[Any]) -> NDArray[Any]:
+            bands[k] = c / c.dtype.type(wavelets.sigmas[k])
+            return c
+
+        wavelets.frame.apply((X - X.mean(axis=1, keepdims=True))[:, None], look, ndim=1)
+        return [bands[k] for k in sorted(bands)]
