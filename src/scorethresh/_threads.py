@@ -1,0 +1,64 @@
+"""The thread policy of the package: how many cores are used, and a map over threads that never nests."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+__all__ = ["cores", "thread_map"]
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+# Has the attribute `inside` in the worker threads of `thread_map`.
+_worker = threading.local()
+
+
+def cores() -> int:
+    """Return the number of threads that may run at once.
+
+    Returns
+    -------
+    int
+        The number of cores that this process may run on, and no more than the environment variable OMP_NUM_THREADS
+        if that is a positive integer.
+    """
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "").strip()
+    return min(available, int(limit)) if limit.isdecimal() and int(limit) > 0 else available
+
+
+def thread_map(function: Callable[[T], U], items: Iterable[T], limit: int | None = None) -> list[U]:
+    """Apply a function to every item, in threads.
+
+    Parameters
+    ----------
+    function : callable
+        Called once per item. It should release the interpreter's lock for most of its time.
+    items : iterable
+        Its arguments.
+    limit : int, optional
+        The largest number of threads. The default is `cores`, which is never exceeded.
+
+    Returns
+    -------
+    list
+        The results, in the order of the items. They do not depend on the number of threads.
+
+    Notes
+    -----
+    Called from one of its own threads, from a single core or for a single item, it runs serially: threads never
+    nest. Every call sees the context of the caller, such as `numpy.errstate`. The first exception is raised again,
+    and items that were not started are dropped.
+    """
+    items = list(items)
+    workers = min(len(items), cores(), len(items) if limit is None else limit)
+    if workers <= 1 or hasattr(_worker, "inside"):
+        return [function(item) for item in items]
+    contexts = [contextvars.copy_context() for _ in items]
+    with ThreadPoolExecutor(workers, initializer=setattr, initargs=(_worker, "inside", True)) as pool:
+        return list(pool.map(lambda context, item: context.run(function, item), contexts, items))
