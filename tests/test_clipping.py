@@ -4,7 +4,7 @@ import pywt
 from mpmath import mp
 
 import scorethresh as st
-from scorethresh.noise.clipping import ends_of, uncut
+from scorethresh.noise.clipping import find_clip_limits, unclip
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.3, 1.0, 2.5, 4.0])
@@ -15,7 +15,7 @@ def test_the_mean_behind_what_was_cut(mean, sign):
     first, second = (mp.quad(lambda x, k=k: x**k * mp.npdf(x, mean, 2), panels) for k in (1, 2))
     ends = (0.0, np.inf) if sign > 0 else (-np.inf, 0.0)
     found = np.full((1, 1, 1), sign * float(first))
-    left = uncut(found, np.array(2.0), ends)
+    found, left = unclip(found, np.array(2.0), ends)
     assert sign * found.item() == pytest.approx(mean, abs=1e-5)
     assert left == pytest.approx(float(second - first**2) / 4, abs=1e-5)
 
@@ -27,21 +27,21 @@ def test_both_ends():
         [(c.mean(), c.var()) for c in (np.clip(m + rng.normal(size=40_000), 0, 10) for m in x)]
     )
     found = means.astype(np.float32)[None, None]
-    left = uncut(found, np.array(1.0), (0.0, 10.0))
+    found, left = unclip(found, np.array(1.0), (0.0, 10.0))
     np.testing.assert_allclose(found.ravel(), x, atol=4 * 2 / 200)  # near an end the slope of the inverse is 2
     assert left == pytest.approx(variances.mean(), abs=0.01)
-    assert uncut(found, np.array(1.0), (0.0, 10.0), invalid=(x < 4) | (x > 6)) == pytest.approx(1, abs=1e-3)
+    assert unclip(found, np.array(1.0), (0.0, 10.0), valid=(x >= 4) & (x <= 6))[1] == pytest.approx(1, abs=1e-3)
 
 
 def test_ends_are_shared_by_many_entries(rng):
     y = rng.normal(size=(100, 100))
-    assert ends_of(y) == (-np.inf, np.inf)
-    assert ends_of(np.maximum(y, -1)) == (-1, np.inf)
-    assert ends_of(np.clip(y, -1, 2)) == (-1, 2)
-    assert ends_of(np.where(y > 1, 1.0, 0.0))[0] == -np.inf  # most of them are 0
-    assert ends_of(np.zeros(5)) == (-np.inf, np.inf)
-    assert ends_of(rng.poisson(1.0, size=(100, 100)))[0] == -np.inf
-    assert ends_of(np.rint(2 * y).clip(0, 9).astype(np.uint8)) == (0, np.inf)
+    assert find_clip_limits(y) == (-np.inf, np.inf)
+    assert find_clip_limits(np.maximum(y, -1)) == (-1, np.inf)
+    assert find_clip_limits(np.clip(y, -1, 2)) == (-1, 2)
+    assert find_clip_limits(np.where(y > 1, 1.0, 0.0))[0] == -np.inf  # most of them are 0
+    assert find_clip_limits(np.zeros(5)) == (-np.inf, np.inf)
+    assert find_clip_limits(rng.poisson(1.0, size=(100, 100)))[0] == -np.inf
+    assert find_clip_limits(np.rint(2 * y).clip(0, 9).astype(np.uint8)) == (0, np.inf)
 
 
 @pytest.mark.parametrize("options", [{}, {"choose": "bands"}, {"noise": np.full((256, 256), 625.0)}])

@@ -7,8 +7,9 @@ import pywt
 
 import scorethresh as st
 from scorethresh.frames.transforms import dct_matrix
-from scorethresh.noise.covariance import Spectrum
-from scorethresh.noise.level import _WIDTHS, _under_texture, _uneven, estimate_spectrum
+from scorethresh.noise.covariance import Stationary
+from scorethresh.noise.spectrum import _WIDTHS, _under_texture, estimate_spectrum
+from scorethresh.noise.windows import variability
 
 
 def test_mad_of_coefficients(rng):
@@ -130,7 +131,7 @@ def test_the_spectrum_under_a_signal(rng, clean, block):
     noise, power = blurred(rng, clean.shape, 1.0)
     found = estimate_spectrum(clean + 20 * noise)
     filters = [dct_matrix(block)] * clean.ndim
-    seen, true = (Spectrum(p).variances(filters) for p in (found, 400 * power))
+    seen, true = (Stationary(p).filter_variances(filters) for p in (found, 400 * power))
     noisy = true > 10  # elsewhere any signal is more
     assert np.exp(np.mean(np.log(seen / true)[noisy])) == pytest.approx(1, rel=0.15)
     assert np.std(np.log(seen / true)[noisy]) < 0.35
@@ -139,7 +140,7 @@ def test_the_spectrum_under_a_signal(rng, clean, block):
 def log_error(found, true):
     """Return the mean logarithm of found over true power, where there is noise, as windows see it."""
     filters = [dct_matrix(16 if found.ndim == 2 else 8)] * found.ndim
-    seen, expected = (Spectrum(p).variances(filters) for p in (found, true))
+    seen, expected = (Stationary(p).filter_variances(filters) for p in (found, true))
     return np.mean(np.log(seen / expected)[expected > 0.02 * expected.max()])
 
 
@@ -170,9 +171,9 @@ def test_power_of_texture_and_blurred_noise_is_told_apart(rng):
 def test_the_power_of_noise_is_even(rng):
     for count in (6, 100):
         power = (rng.normal(size=(4000, count)) ** 2).mean(axis=1)
-        assert _uneven(power, count) == pytest.approx(1, abs=4 * 2.33 / 4000**0.5)
+        assert variability(power, count) == pytest.approx(1, abs=4 * 2.33 / 4000**0.5)
     strength = np.exp(0.2 * rng.normal(size=4000))
-    assert _uneven(strength * power, 100) == pytest.approx(1 + 0.2**2 * 100 / 2, rel=0.15)
+    assert variability(strength * power, 100) == pytest.approx(1 + 0.2**2 * 100 / 2, rel=0.15)
 
 
 @pytest.mark.parametrize("shape", [(64,), (200,), (16, 16), (100, 100), (3, 200), (3, 3, 50), (20, 20, 20)])
@@ -190,9 +191,9 @@ def test_the_lowest_of_many_readings_is_not_too_low(n):
 
 def test_spectra_of_long_signals_need_little_memory(rng):
     """The variance behind a filter needs the covariance at the distances of its entries only."""
-    spectrum = Spectrum(np.ones(200_000))
+    spectrum = Stationary(np.ones(200_000))
     tracemalloc.start()
-    variances = spectrum.variances([dct_matrix(1024)])
+    variances = spectrum.filter_variances([dct_matrix(1024)])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     np.testing.assert_allclose(variances, 1)

@@ -9,7 +9,7 @@ from scipy.fft import dctn, idctn
 
 from scorethresh.frames import transforms
 from scorethresh.frames.transforms import Decimated, Undecimated, Windows, dct_matrix, details, reflected
-from scorethresh.noise.covariance import Spectrum, White, mirrored_variances
+from scorethresh.noise.covariance import Stationary, White, reflected_variances
 
 SHAPES = [(1,), (2,), (7,), (100,), (1, 5), (33, 47), (9, 20, 31), (3, 3, 3)]
 
@@ -147,12 +147,12 @@ def test_traces_of_windows_of_signals(rng, parts):
 def test_noise_levels_behind_filters(rng):
     """White noise is a flat spectrum; a spectrum's variance is that of filtered noise, summed over its covariance."""
     filters = [dct_matrix(4), rng.normal(size=(3, 5))]
-    flat = Spectrum(np.full((24, 30), 4.0)).variances(filters)
-    np.testing.assert_allclose(White(2.0).variances(filters), flat, rtol=1e-12)
+    flat = Stationary(np.full((24, 30), 4.0)).filter_variances(filters)
+    np.testing.assert_allclose(White(2.0).filter_variances(filters), flat, rtol=1e-12)
     blur = np.zeros((24, 30))
     blur[:3, :2] = rng.normal(size=(3, 2))
     power = np.abs(np.fft.fftn(blur)) ** 2
-    variances = Spectrum(power).variances(filters)
+    variances = Stationary(power).filter_variances(filters)
     for i, j in itertools.product(range(4), range(3)):
         both = np.zeros((24, 30))
         both[:4, :5] = np.multiply.outer(filters[0][i], filters[1][j])
@@ -162,11 +162,11 @@ def test_noise_levels_behind_filters(rng):
 
 def test_drawn_noise_has_its_spectrum(rng):
     power = np.abs(np.fft.fftn(np.outer(np.r_[1, 2, 1, np.zeros(29)], np.r_[1, 1, np.zeros(30)]))) ** 2
-    drawn = Spectrum(power).sample((400, 32, 32), rng)
+    drawn = Stationary(power).sample((400, 32, 32), rng)
     seen = (np.abs(np.fft.fftn(drawn, axes=(1, 2))) ** 2).mean(axis=0) / 1024
     # Each of the 1024 powers is the mean of 400 exponential variables or so: a relative error of 1/20.
     assert (np.abs(seen - power) <= 6 / 20 * power + 1e-12).all()
-    assert Spectrum(power).sample((2, 5, 7), rng).shape == (2, 5, 7)
+    assert Stationary(power).sample((2, 5, 7), rng).shape == (2, 5, 7)
     assert White(3.0).sample((10_000,), rng).std() == pytest.approx(3, rel=0.05)
 
 
@@ -176,5 +176,5 @@ def test_noise_behind_a_wavelet_varies_by_reflection(name, level, n):
     frame, found = Undecimated(name, level), {}
     frame.apply(np.eye(n), lambda k, c: found.setdefault(k, c), 1)
     coefficients = found[level - 1][:, frame.inside((n,))[0]]
-    variances = mirrored_variances(frame.filters(level)[1], n)
+    variances = reflected_variances(frame.filters(level)[1], n)
     np.testing.assert_allclose((coefficients**2).sum(axis=0), variances, atol=1e-12)

@@ -21,9 +21,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import reflect_index
 from .._validate import Array
-from ..frames.transforms import Decimated, Floats, Undecimated, Windows, cropped, details, filled, mirrored
-from ..noise.covariance import Noise, White, mirrored_energy, mirrored_variances
+from ..frames.transforms import Decimated, Floats, Undecimated, Windows, cropped, details, filled
+from ..noise.covariance import Covariance, White, reflected_variance, reflected_variances
 from ..risk.curve import RiskCurve
 from ..risk.methods import Method, Selector, as_method
 from ..rules import Hard, Rule, as_rule
@@ -104,7 +105,7 @@ class Wavelets:
     def __init__(
         self,
         frame: Undecimated | Decimated,
-        noise: Noise,
+        noise: Covariance,
         ndim: int,
         rule: str | Rule = "hard",
         method: str | Method | Selector | None = None,
@@ -119,7 +120,7 @@ class Wavelets:
         for level in range(1, frame.levels + 1):
             filters = [np.stack(frame.filters(level))] * ndim
             variances = _variances(noise, filters, shape, 2 ** (frame.levels + 1)).ravel()
-            weights = variances / White(1.0).variances(filters).ravel() / 2 ** (level * ndim)
+            weights = variances / White(1.0).filter_variances(filters).ravel() / 2 ** (level * ndim)
             self.sigmas += [math.sqrt(v) for v in variances[1:]]
             self.weights += list(weights[1:])
             self.mean_weight = float(weights[0])
@@ -128,7 +129,7 @@ class Wavelets:
         if shape is not None and isinstance(noise, White) and min(shape) < _FEW:
             for level, key in details(frame.levels, ndim):
                 rows = [frame.filters(level)["ad".index(letter)] for letter in key]
-                each = [mirrored_variances(r, n) if n < _FEW else np.ones(n) for r, n in zip(rows, shape, strict=True)]
+                each = [reflected_variances(r, n) if n < _FEW else np.ones(n) for r, n in zip(rows, shape, strict=True)]
                 self.uneven.append([v / max(v.mean(), _LEAST) for v in each])
         self.shape = shape
 
@@ -213,7 +214,7 @@ class Wavelets:
         size = np.sqrt(np.square(c).sum(axis=0))
         kept, near = size >= threshold, np.abs(size - threshold) < _NEAR * self.sigmas[k]
         for axis, n in enumerate(kept.shape):
-            index = mirrored(2 * np.arange(n) - self.frame.middles(self._level(k), n), n)
+            index = reflect_index(2 * np.arange(n) - self.frame.middles(self._level(k), n), n)
             kept, near = np.take(kept, index, axis), np.take(near, index, axis)
         each = self.weights[k] * len(c)
         jump = (rate - each * kept.mean()) / max(near.mean(), 1 / near.size)
@@ -278,7 +279,7 @@ class Wavelets:
             return [thin[i : i + 1] for i in range(len(thin))]
         for axis, (n, step) in enumerate(zip(c.shape[2:], steps, strict=True), start=1):
             middles = self.frame.middles(self._level(k), n)[::step]
-            seen = np.take(seen, mirrored(middles, seen.shape[axis]), axis)
+            seen = np.take(seen, reflect_index(middles, seen.shape[axis]), axis)
         return [piece[None, :, some > 0 if some.any() else ...] for piece, some in zip(thin, seen, strict=True)]
 
     def _method(self, c: Floats) -> str | Method | Selector:
@@ -289,18 +290,18 @@ def _default_method(c: Floats) -> str:
     return "score" if c.size >= _MANY else DEFAULT
 
 
-def _variances(noise: Noise, filters: Sequence[Array], shape: tuple[int, ...] | None, short: int) -> Array:
+def _variances(noise: Covariance, filters: Sequence[Array], shape: tuple[int, ...] | None, short: int) -> Array:
     """Return the variances behind filters, with what reflection does to them along axes of fewer entries than short.
 
     Along longer ones it does next to nothing; a spectrum is wrapped around short axes as it is.
     """
-    variances = noise.variances(filters)
+    variances = noise.filter_variances(filters)
     if shape is None or not isinstance(noise, White):
         return variances
     gains = []
     for rows, n in zip(filters, shape, strict=True):
         energy = (rows**2).sum(axis=1)
-        gains.append(np.maximum((mirrored_energy(rows, n) if n < short else energy) / energy, _LEAST))
+        gains.append(np.maximum((reflected_variance(rows, n) if n < short else energy) / energy, _LEAST))
     gain: Array = functools.reduce(np.multiply.outer, gains)
     return variances * gain
 
@@ -337,7 +338,7 @@ def block_curve(norms: Floats, thresholds: Array, sigma: float, parts: int) -> R
 class Pieces:
     """The estimates that are blended: wavelets, and shrinkage guided by thresholds in wavelets and windows."""
 
-    def __init__(self, waves: Sequence[Wavelets], noise: Noise, shape: tuple[int, ...]) -> None:
+    def __init__(self, waves: Sequence[Wavelets], noise: Covariance, shape: tuple[int, ...]) -> None:
         self.waves, self.noise = waves, noise
         self.first, self.second = (
             [(w, _variances(noise, w.filters(), shape, w.block[0])) for w in some if w.block[0] <= max(*shape, _SHORT)]
@@ -412,7 +413,7 @@ class Drawn:
     spread: Floats
 
     @classmethod
-    def of(cls, y: Floats, noise: Noise, seen: Seen) -> Drawn:
+    def of(cls, y: Floats, noise: Covariance, seen: Seen) -> Drawn:
         """Draw the noise."""
         part = _patches(y, _PROBED)
         drawn = noise.sample(part.shape, np.random.default_rng(_SEED)).astype(part.dtype)

@@ -18,8 +18,8 @@ from .. import _validate
 from .._progress import Progress
 from .._validate import Array
 from ..frames.transforms import Decimated, Floats, Undecimated, cropped, default_levels, wavelet
-from ..noise.covariance import Noise
-from ..noise.level import level_of_samples
+from ..noise.covariance import Covariance
+from ..noise.level import sample_level
 from ..risk.methods import Method, Selector, as_method
 from ..rules import Hard, Rule, as_rule
 from .blend import Band, Drawn, Piece, Pieces, Seen, Wavelets, blend_weights
@@ -170,7 +170,7 @@ class Denoiser:
         plain = axis is None and invalid is None and isinstance(self.noise, str) and self.noise != "correlated"
         if plain and min(shape) <= _SLICES[len(shape)] and sorted(shape)[1] >= _PLANE:
             if sigma is None and self.noise == "white":
-                sigma = math.sqrt(np.mean([level_of_samples(part.astype(float)) ** 2 for part in parts[0]])) or None
+                sigma = math.sqrt(np.mean([sample_level(part.astype(float)) ** 2 for part in parts[0]])) or None
             axis = shape.index(min(shape))
             parts = np.moveaxis(parts[0], 1 + axis, 0)
         return parts, prepare(parts, invalid, sigma, self.noise, axis), axis
@@ -240,7 +240,7 @@ def _treat(
 class _Plan:
     """Frames for one channel, thresholds and weights: chosen on a sample, applied to every tile."""
 
-    def __init__(self, options: Denoiser, noise: Noise, ndim: int) -> None:
+    def __init__(self, options: Denoiser, noise: Covariance, ndim: int) -> None:
         self.options, self.noise, self.ndim = options, noise, ndim
         self.bands: list[list[Band]] = []
         self.weights: dict[str, float] = {}

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._validate import Array
 from ..frames.transforms import Floats, cropped, dct_matrix, filled
-from ..noise import poisson
-from ..noise.clipping import ends_of, near_ends, uncut
-from ..noise.covariance import Noise, Spectrum, White
-from ..noise.level import estimate_spectrum, level_of_samples
+from ..noise import anscombe
+from ..noise.clipping import find_clip_limits, near_clip_limits, unclip
+from ..noise.covariance import Covariance, Stationary, White
+from ..noise.level import sample_level
+from ..noise.spectrum import estimate_spectrum
 
 # The error over that of the best linear filter of the same trace, and its relative spread, for wavelets and for the
 # blend: on camera, coins and brick, at five noise levels, its logarithm had means 0.30 and -0.01 and standard
@@ -54,7 +55,7 @@ class Prepared:
     scale: Array
     offset: Array
     mix: Array | None
-    noise: list[Noise]
+    noise: list[Covariance]
     poisson: bool
     invalid: NDArray[np.bool_] | None
     seen: NDArray[np.bool_] | None
@@ -105,7 +106,7 @@ class Prepared:
         variance: Any = self.noise[channel].variance
         weight: Any = float(np.square(self.scale).mean())
         if self.poisson:
-            variance, slope = poisson.noise_around(estimate[0].astype(np.float64) + self.offset[channel, 0])
+            variance, slope = anscombe.local_moments(estimate[0].astype(np.float64) + self.offset[channel, 0])
             weight = np.square(slope)
         elif self.varies:
             scale = np.broadcast_to(self.scale, (len(self.y), 1, *self.y.shape[2:]))[:, 0]
@@ -136,7 +137,7 @@ class Prepared:
             fourth = float(np.square(known + 0.375, dtype=np.float64).mean())
         else:
             fourth = self._mean((self.scale / unit) ** 4)
-        fourth *= float(np.mean([noise.squared for noise in self.noise]))
+        fourth *= float(np.mean([noise.mean_squared_power for noise in self.noise]))
         # Per entry, that energy varies by 2 sigma^4, and twice the product of noise and bias by 4 sigma^2 bias^2.
         first = (2 * fourth + 2 * math.sqrt(fourth) * filtered) / count
         second = (spread * filtered) ** 2
@@ -158,13 +159,13 @@ class Prepared:
         if self.mix is not None:
             out = np.tensordot(self.mix.T.astype(out.dtype), out, axes=1)
         if self.poisson:
-            out = poisson.mean_of(out + self.offset)
+            out = anscombe.unbiased_inverse(out + self.offset)
         else:
             out = out.astype(np.result_type(out.dtype, _precise(self.y.dtype)), copy=False)
             out *= self.scale
             out += self.offset * self.scale
         hidden = None if self.seen is None else ~self.seen
-        left = uncut(out, self.scale, self.ends, hidden)
+        out, left = unclip(out, self.scale, self.ends, self.seen)
         rounding = 0.0
         if self.given.dtype.kind in "iu":
             rest = np.square(out - np.rint(out))
@@ -266,7 +267,7 @@ def prepare(
         return None
     y = _noisy(given, constant)
     scale = np.ones((1,) * y.ndim)
-    model: Noise = White(1.0)
+    model: Covariance = White(1.0)
     if counts:
         known = y if invalid is None else np.where(invalid, y.dtype.type(0), y)
         if y.shape[1] > 1 or known.min() < 0:
@@ -287,15 +288,15 @@ def prepare(
         noisy = level.ravel() > 0
         if not noisy.any():
             return None
-        model = Spectrum((power[noisy] / level[noisy] ** 2).mean(axis=0))
+        model = Stationary((power[noisy] / level[noisy] ** 2).mean(axis=0))
         scale = np.where(level > 0, level, level.max()).reshape(-1, 1, *(1,) * ndim)
     hidden = invalid if counts else _hidden(y, invalid)
     if hidden is not None and hidden.all():
         return None
     ends = (-math.inf, math.inf)
     if not counts and y.shape[1] == 1:
-        ends = ends_of(y if hidden is None else y[..., ~hidden])
-    values = poisson.root(known.astype(np.float64)) if counts else _divided(y, scale)
+        ends = find_clip_limits(y if hidden is None else y[..., ~hidden])
+    values = anscombe.stabilise(known.astype(np.float64)) if counts else _divided(y, scale)
     if hidden is not None:
         values = filled(values, hidden)
     offset = values.mean(axis=tuple(range(1, values.ndim)), keepdims=True, dtype=np.float64)
@@ -311,7 +312,7 @@ def prepare(
         # Noise that channels share, as in grey stored as colours, is not white across them.
         out = hidden
         if any(map(math.isfinite, ends)):
-            near = near_ends(y, scale, ends)
+            near = near_clip_limits(y, scale, ends)
             out = near if hidden is None else near | hidden
         if out is None or out.mean() < _HIDDEN:
             found = _levels(values, out).ravel()
@@ -365,7 +366,7 @@ def _levels(y: NDArray[Any], invalid: NDArray[np.bool_] | None) -> Array:
         parts = [part.astype(np.float64) for part in channel]
         if invalid is not None:
             parts = [np.where(invalid, np.nan, part) for part in parts]
-        levels.append(math.sqrt(np.mean([level_of_samples(part) ** 2 for part in parts])))
+        levels.append(math.sqrt(np.mean([sample_level(part) ** 2 for part in parts])))
     return np.array(levels).reshape(-1, *(1,) * (y.ndim - 1))
 
 

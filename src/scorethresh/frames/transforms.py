@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,24 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from .._arrays import Floats as Floats
+from .._arrays import along as along
+from .._arrays import cropped as cropped
+from .._arrays import reflect_index
 from .._validate import Array
 
 __all__ = ["Decimated", "Undecimated", "Windows"]
 
-Floats = NDArray[Any]
 Shrink = Callable[[int, Floats], Floats]
-
-
-def cropped(a: NDArray[Any], slices: Iterable[slice]) -> NDArray[Any]:
-    """Return the part of an array that the slices of its last axes cut out."""
-    index: Any = (..., *slices)
-    out: NDArray[Any] = a[index]
-    return out
-
-
-def along(v: Floats, axis: int, ndim: int) -> Floats:
-    """Return a vector so that it broadcasts along one of ndim axes."""
-    return v.reshape([-1 if a == axis else 1 for a in range(ndim)])
 
 
 def reflected(y: Floats, pads: Sequence[tuple[int, int]]) -> Floats:
@@ -42,14 +33,8 @@ def reflected(y: Floats, pads: Sequence[tuple[int, int]]) -> Floats:
     for axis, (before, after) in zip(range(-len(pads), 0), pads, strict=True):
         if before or after:
             n = y.shape[axis]
-            y = np.take(y, mirrored(np.arange(-before, n + after), n), axis)
+            y = np.take(y, reflect_index(np.arange(-before, n + after), n), axis)
     return np.ascontiguousarray(y)
-
-
-def mirrored(index: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Return where entries of any index are found if n of them are continued by reflection."""
-    index = index % (2 * n)
-    return np.where(index < n, index, 2 * n - 1 - index)
 
 
 def filled(values: Floats, invalid: NDArray[np.bool_]) -> Floats:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import Floats
 from .._normal import phi
 from .._validate import Array
-from ..frames.transforms import Floats
 
 # A value that so large a part of the entries shares, at the end of the range, is taken for a limit of the device. Noise
 # around it puts half of them there; where there are more, that is what the data are, not what was done to them.
@@ -22,7 +22,7 @@ _CLIPPED = 1e-3, 0.6
 _FAR = 4.0
 
 
-def ends_of(y: NDArray[Any]) -> tuple[float, float]:
+def find_clip_limits(y: NDArray[Any]) -> tuple[float, float]:
     """Return the ends of the range at which values were cut off, infinite where none were. NaN is passed over."""
 
     def end(least: Callable[[NDArray[Any]], Any], otherwise: float) -> float:
@@ -38,7 +38,7 @@ def ends_of(y: NDArray[Any]) -> tuple[float, float]:
     return end(np.nanmin, -math.inf), end(np.nanmax, math.inf)
 
 
-def near_ends(y: NDArray[Any], sigma: Array, ends: tuple[float, float]) -> NDArray[np.bool_]:
+def near_clip_limits(y: NDArray[Any], sigma: Array, ends: tuple[float, float]) -> NDArray[np.bool_]:
     """Return where noise is cut off in any channel: its mean around there is within three levels of an end.
 
     Data are (channels, 1, *shape), `sigma` broadcasts against them. NaN counts as the mean of the channel.
@@ -62,21 +62,20 @@ def _table() -> tuple[Array, Array, Array]:
     return t, mean, (t**2 + 1) * kept + t * phi(t) - mean**2
 
 
-def uncut(means: Floats, sigma: Array, ends: tuple[float, float], invalid: NDArray[np.bool_] | None = None) -> float:
-    """Put the means that noise had before it was cut off in the place of those that it has after it.
-
-    Means are (channels, 1, *shape), `sigma` broadcasts against them, `invalid` is (*shape). Returned is the part of the
-    noise's variance that is left in valid entries. Each end is treated as if the other were far.
-    """
-    if not any(map(math.isfinite, ends)):
-        return 1.0
+def unclip(
+    means: Floats, sigma: Array, limits: tuple[float, float], valid: NDArray[np.bool_] | None = None
+) -> tuple[Floats, float]:
+    """Return the means before clipping, and the share of the noise variance that clipping left in valid entries."""
+    if not any(map(math.isfinite, limits)):
+        return means, 1.0
     t, cut, variance = _table()
+    out = means.copy()
     lost = total = 0.0
-    for values, level in zip(means[:, 0], np.broadcast_to(sigma, means.shape)[:, 0], strict=True):
-        weight = np.square(level) if invalid is None else np.square(level) * ~invalid
+    for values, level in zip(out[:, 0], np.broadcast_to(sigma, means.shape)[:, 0], strict=True):
+        weight = np.square(level) if valid is None else np.square(level) * valid
         total += float(weight.sum())
         moves = []
-        for end, sign in zip(ends, (1, -1), strict=True):
+        for end, sign in zip(limits, (1, -1), strict=True):
             if math.isfinite(end):
                 near = sign * (values - end) < _FAR * level
                 found = np.interp(sign * (values[near] - end) / level[near], cut, t)
@@ -84,5 +83,5 @@ def uncut(means: Floats, sigma: Array, ends: tuple[float, float], invalid: NDArr
                 moves.append((near, sign * level[near] * (found - np.interp(found, t, cut))))
         for near, move in moves:
             values[near] += move
-        np.clip(values, *ends, out=values)
-    return max(1 - lost / total, 0.0)
+        np.clip(values, *limits, out=values)
+    return out, max(1 - lost / total, 0.0)

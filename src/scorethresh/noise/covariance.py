@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._arrays import cropped, reflect_index
 from .._validate import Array
-from ..frames.transforms import cropped, mirrored
 
 # The least noise variance of a band, over that of white noise of the same level.
 _LEAST = 1e-8
@@ -28,11 +28,11 @@ class White:
         return self.sigma**2
 
     @property
-    def squared(self) -> float:
+    def mean_squared_power(self) -> float:
         """The mean square of the power at a frequency."""
         return self.sigma**4
 
-    def variances(self, filters: Sequence[Array]) -> Array:
+    def filter_variances(self, filters: Sequence[Array]) -> Array:
         """Return the variance behind every combination of filters: one row of `filters[axis]` per axis."""
         energy: list[Array] = [(rows**2).sum(axis=1) for rows in filters]
         return self.sigma**2 * functools.reduce(np.multiply.outer, energy)
@@ -43,7 +43,7 @@ class White:
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class Stationary:
     """Stationary noise; `power` is ``E |fftn(w)|^2 / w.size`` on the grid of `numpy.fft.fftn`."""
 
     power: Array
@@ -54,11 +54,11 @@ class Spectrum:
         return float(self.power.mean())
 
     @property
-    def squared(self) -> float:
+    def mean_squared_power(self) -> float:
         """The mean square of the power at a frequency."""
         return float(np.square(self.power).mean())
 
-    def variances(self, filters: Sequence[Array]) -> Array:
+    def filter_variances(self, filters: Sequence[Array]) -> Array:
         """Return the variance behind every combination of filters: one row of `filters[axis]` per axis."""
         out = self.power
         for rows in filters:  # each turns the first axis into one of filters, and puts it last
@@ -69,7 +69,7 @@ class Spectrum:
             lags[:, 1:] *= 2
             out = np.tensordot(covariance, lags, axes=([0], [1]))
         # Where there is no noise at all, a little is taken to be, about as much as single precision adds.
-        out = np.maximum(out, _LEAST * White(math.sqrt(self.power.mean())).variances(filters))
+        out = np.maximum(out, _LEAST * White(math.sqrt(self.power.mean())).filter_variances(filters))
         return out
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -81,10 +81,10 @@ class Spectrum:
         return np.ascontiguousarray(cropped(drawn, map(slice, shape[len(lead) :])))
 
 
-Noise = White | Spectrum
+Covariance = White | Stationary
 
 
-def mirrored_energy(rows: Array, n: int) -> Array:
+def reflected_variance(rows: Array, n: int) -> Array:
     """Return the mean variance behind filters of n entries of white noise of level 1, continued by reflection.
 
     An entry comes again every 2 n, and mirrored: over all positions, that is at every odd distance once.
@@ -94,9 +94,9 @@ def mirrored_energy(rows: Array, n: int) -> Array:
     return np.maximum(energy, 0.0)
 
 
-def mirrored_variances(row: Array, n: int) -> Array:
+def reflected_variances(row: Array, n: int) -> Array:
     """Return the variance behind a filter at every position in n entries of white noise, continued by reflection."""
-    at = mirrored(np.arange(n)[:, None] - np.arange(row.size), n)
+    at = reflect_index(np.arange(n)[:, None] - np.arange(row.size), n)
     folded = np.zeros((n, n))
     np.add.at(folded, (np.arange(n)[:, None], at), row)
     out: Array = np.square(folded).sum(axis=1)

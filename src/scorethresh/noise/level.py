@@ -12,17 +12,13 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._validate import Array
-from ..frames.transforms import along, dct_matrix
-from .clipping import ends_of
-from .covariance import Spectrum
+from .clipping import find_clip_limits
+from .windows import MAX_WINDOW_ENTRIES, MEDIAN_OF_NORMAL, dct_of_windows, is_discrete, usable_windows, variability
 
 __all__ = ["estimate_sigma"]
 
 # Daubechies' high-pass filter of four taps: unit energy, and blind to constants and slopes.
 _HIGH_PASS = np.array([1 - 3**0.5, -(3 - 3**0.5), 3 + 3**0.5, -(1 + 3**0.5)]) / 32**0.5
-
-# The median of |N(0, 1)|, and the quantile of N(0, 1) at 0.8.
-_MEDIAN, _FIFTH = 0.6744897501960817, 0.8416212335729143
 
 # Whether a transform is needed.
 _DOMAINS = {"coefficients": False, "samples": True}
@@ -41,22 +37,10 @@ _PAIRS = [((0.2, 0.65), 0.75), ((0.6, 0.8), 0.85)]
 # times their standard deviation the power of texture may be there.
 _FLAT, _NOISE, _TEXTURE = 0.1, 0.35, 1.5
 
-# How many windows are too few, and how many entries of windows are enough.
+# How many windows are too few.
 _FEW = {1: 25, 2: 300, 3: 300}
-_ENOUGH = 2_500_000
 # Details that differ from 0 in so small a part of the data are signal.
 _RARE = 0.05
-
-# Spectra: frequencies below the first part of the largest are where signal is nearly everywhere; those from there up to
-# the second part tell how much noise there may be below.
-_LOW = 0.1, 0.2
-
-# Spectra under texture: how much more than that of noise the power of flat windows has to vary from one to the next;
-# widths of the blur that the noise may have; how far, in mean square, the power may be from what such noise and texture
-# make, over how much it varies, up to a limit; and between which parts of it the noise may then be.
-_UNEVEN = 2.5
-_WIDTHS = np.array([0.0, *np.geomspace(0.15, 3.0, 25)])
-_MISFIT, _PARTS = (0.025, 0.1), (0.125, 0.8)
 
 
 def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
@@ -97,7 +81,7 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
     if domain is None:
         domain = "coefficients" if y.ndim == 1 else "samples"
     y = y.astype(np.float64)
-    sigma = level_of_samples(y) if _validate.choice("domain", domain, _DOMAINS) else _mad(y)
+    sigma = sample_level(y) if _validate.choice("domain", domain, _DOMAINS) else _mad(y)
     if not sigma > 0:
         msg = (
             "the noise level of y comes out as 0: at least half of the entries looked at are 0. Pass sigma, or "
@@ -108,10 +92,10 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
 
 
 def _mad(y: Array) -> float:
-    return float(np.median(np.abs(y))) / _MEDIAN if y.size else 0.0
+    return float(np.median(np.abs(y))) / MEDIAN_OF_NORMAL if y.size else 0.0
 
 
-def level_of_samples(y: Array) -> float:
+def sample_level(y: Array) -> float:
     """Return the noise level of a signal, image or volume; 0 if it is constant. NaN marks missing entries."""
     if max(y.shape) < _HIGH_PASS.size:
         msg = f"y is too small to tell noise from signal, with shape {y.shape}. Pass sigma."
@@ -124,7 +108,7 @@ def level_of_samples(y: Array) -> float:
     level = _lowest(spectra, [], 0.0)
     # Where the range of a device ends, noise is cut off. Windows near it are told by their means: to leave out those
     # that reach the end would leave those in which there is little noise.
-    ends = [end for end in ends_of(unit) if math.isfinite(end)]
+    ends = [end for end in find_clip_limits(unit) if math.isfinite(end)]
     if level is not None:
         farther = (_lowest(spectra, ends, times * level) for times in (3, 2, 1) if ends)
         return next(filter(None, farther), level) * (high - low)
@@ -193,7 +177,7 @@ class _Spectra:
         ranks = [np.argsort(magnitude @ weights) for weights in tells]
         for (lowest, highest), high in _PAIRS:
             top, each = energy[:, height >= high].mean(axis=1), int(np.sum(height >= high))
-            uneven = min(_uneven(top[ranked[:few]], each) for ranked in ranks)
+            uneven = min(variability(top[ranked[:few]], each) for ranked in ranks)
             least = max(1 - _TEXTURE * math.sqrt(max(uneven - 1, 0.0) * 2 / each), _NOISE)
             for told, ranked in zip(parities, ranks, strict=True):
                 middle = energy[:, ~told & (height > lowest) & (height < highest)].mean(axis=1)
@@ -214,177 +198,21 @@ class _Spectra:
 def _spectra(y: Array) -> Iterator[_Spectra]:
     """Yield the windows of y along its long axes, of every size, that fit, with neither constant parts nor NaN."""
     long = tuple(axis for axis in range(y.ndim) if y.shape[axis] >= 16)[-3:]
-    discrete = _discrete(y)
+    discrete = is_discrete(y)
     for block in _READINGS.get(len(long), {}):
         if any(y.shape[axis] < block for axis in long):
             continue
         least = block // 8 if len(long) == 1 else 3
-        step = max(least, math.ceil((y.size * block ** len(long) / _ENOUGH) ** (1 / len(long))))
+        step = max(least, math.ceil((y.size * block ** len(long) / MAX_WINDOW_ENTRIES) ** (1 / len(long))))
         view = np.lib.stride_tricks.sliding_window_view(y, (block,) * len(long), axis=long)
         view = view[tuple(slice(None, None, step if axis in long else 1) for axis in range(y.ndim))]
         view = view.reshape(-1, *(block,) * len(long))
-        windows = view[_noisy(view, discrete)]
+        windows = view[usable_windows(view, discrete)]
         middle = windows.mean(axis=tuple(range(1, windows.ndim)))
         if len(long) == 1:  # tapered, oscillations stay at their frequency
             taper = np.sin(np.pi * (np.arange(block) + 0.5) / block) ** 2
             windows = windows * (taper / math.sqrt((taper**2).mean()))
-        yield _Spectra(middle, *_transformed(windows), step ** len(long))
-
-
-def _discrete(y: Array) -> bool:
-    """Return whether most values of y come again, as those of cameras do, in any units."""
-    some = y.reshape(-1)[:: max(y.size // 100_000, 1)]
-    times = np.unique(some[~np.isnan(some)], return_counts=True)[1]
-    return bool(np.mean(times > 1) > 0.5)
-
-
-def _noisy(windows: Array, discrete: bool) -> NDArray[np.bool_]:
-    """Return which windows have neither constant parts nor NaN."""
-    inside = tuple(range(1, windows.ndim))
-    # Discrete values meet their neighbours by chance, others only where there is no noise.
-    equal = [(np.diff(windows, axis=axis) == 0).sum(axis=inside) for axis in inside]
-    most = windows[0].size / 2 if discrete else 0
-    out: NDArray[np.bool_] = (np.max(equal, axis=0) <= most) & ~np.isnan(windows).any(axis=inside)
-    return out
-
-
-def estimate_spectrum(y: Array) -> Array:
-    """Return the power spectrum of stationary noise, on the grid of `numpy.fft.fftn`. NaN marks missing entries.
-
-    At every frequency it is the median of the squared DCT coefficients in the flattest tenth of all windows: flat by
-    other frequencies of theirs, and by the same ones two windows away, where the noise is another. The lowest, where
-    hardly a window is without signal, may not exceed the others, continued, by much. Where texture is everywhere, that
-    is too much: if flat windows differ by more than noise would, and their power is well explained by texture and white
-    noise that was blurred, the latter is returned.
-    """
-    if max(y.shape) < _HIGH_PASS.size:
-        msg = f"y is too small to tell noise from signal, with shape {y.shape}. Pass the power spectrum of the noise."
-        raise ValueError(msg)
-    if np.nanmin(y) == np.nanmax(y):
-        return np.zeros(y.shape)
-    block = [min({1: 64, 2: 16, 3: 8}[y.ndim], n) for n in y.shape]
-    least = math.ceil((y.size * math.prod(block) / _ENOUGH) ** (1 / y.ndim))
-    steps = [max(b // 2, least) for b in block]
-    view = np.lib.stride_tricks.sliding_window_view(y, block)[tuple(slice(None, None, s) for s in steps)]
-    grid, view = view.shape[: y.ndim], view.reshape(-1, *block)
-    whole = np.flatnonzero(_noisy(view, _discrete(y)))
-    if not whole.size:
-        sides = " x ".join(map(str, block))
-        msg = (
-            f"y has no window of {sides} entries without NaN and constant parts. Pass the power spectrum of the noise, "
-            "or noise='white' and sigma."
-        )
-        raise ValueError(msg)
-    coefficients, order = _transformed(view)
-    energy = coefficients**2
-    usual = np.median(energy[whole], axis=0)
-    contrast = np.log1p(energy / np.maximum(usual, np.finfo(float).tiny))
-    height, even, varies = order / order.max(), order % 2 == 0, order > 0
-    low = height <= _LOW[1]
-    away = [math.ceil(2 * b / s) for b, s in zip(block, steps, strict=True)]
-    # How far windows are independent, for they overlap.
-    shares = [min(((g - 1) * s + b) / (g * b), 1.0) for g, s, b in zip(grid, steps, block, strict=True)]
-    (power, quiet, growth), uneven = np.zeros((3, *block)), 0.0
-    for read, others in ((low, ~low), (~low & even, varies & ~even), (~low & ~even, varies & even)):
-        score = contrast[:, others].mean(axis=1)
-        if (read & varies).any():
-            same = contrast[:, read & varies].mean(axis=1).reshape(grid)
-            score += _around(same, away).ravel()
-        flat, rest = np.split(whole[np.argsort(score[whole])], [max(whole.size // 10, min(whole.size, 32))])
-        # The median of few squares is too large in the mean.
-        count = flat.size * math.prod(shares) ** 0.8
-        seen = energy[flat][:, read]
-        power[read] = np.median(seen, axis=0) / (_MEDIAN**2 * min(1 + 2 / count, 2.2))
-        quiet[read] = seen.mean(axis=0)
-        if read is not low:
-            relative = seen / np.maximum(quiet[read], np.finfo(float).tiny)
-            uneven += _uneven(relative.mean(axis=1), seen.shape[1]) / 2
-        if rest.size:
-            growth[read] = np.maximum(energy[rest][:, read].mean(axis=0) - quiet[read], 0.0)
-    power[~varies] = power[order == 1].mean()  # the mean of a window is signal
-    power = np.maximum(power, np.finfo(float).tiny)
-    square = (np.indices(block) ** 2).sum(axis=0)
-    known = (height >= _LOW[0]) & low
-    if np.unique(square[known]).size > 1:
-        slope, start = np.polyfit(square[known], np.log(power[known]), 1)
-        most = 1.5 * np.exp(start + min(slope, 0.0) * square)
-        power = np.where(height < _LOW[0], np.minimum(power, most), power)
-    if y.ndim > 1 and uneven > _UNEVEN:
-        blurred, misfit = _under_texture(quiet, growth, order > 1)
-        if misfit < min(_MISFIT[0] * uneven, _MISFIT[1]) and _PARTS[0] < blurred.mean() / power.mean() < _PARTS[1]:
-            power = blurred
-    return spectrum_behind(power, y.shape)
-
-
-def _uneven(power: Array, count: int) -> float:
-    """Return how much more the mean of so many squares varies than that of normal values would: 1 if not.
-
-    That is the squared distance from the first to the last fifth of its logarithm over that of a chi-square, by Wilson
-    and Hilferty.
-    """
-    low, high = np.quantile(np.log(np.maximum(power, np.finfo(float).tiny)), [0.2, 0.8])
-    middle, spread = 1 - 2 / (9 * count), _FIFTH * math.sqrt(2 / (9 * count))
-    return float((high - low) / (3 * math.log((middle + spread) / (middle - spread)))) ** 2
-
-
-def _under_texture(quiet: Array, growth: Array, used: NDArray[np.bool_]) -> tuple[Array, float]:
-    """Return the power of blurred white noise that, with texture, best explains that of flat windows, and the misfit.
-
-    The power of texture in flat windows is taken to be in proportion to its growth from there to others.
-    """
-    frequencies = np.meshgrid(*(np.arange(n) * (math.pi / n) for n in quiet.shape), indexing="ij")
-    shapes = np.exp(-np.multiply.outer(_WIDTHS**2, np.square(frequencies).sum(axis=0)))
-    scale = np.maximum(quiet[used], np.finfo(float).tiny)
-    noise, texture = shapes[:, used] / scale, growth[used] / scale
-    # Least squares of 1 = level * noise + times * texture, neither of the two negative, at every width.
-    nn, nt, tt = (noise**2).sum(axis=1), noise @ texture, texture @ texture
-    n, t = noise.sum(axis=1), texture.sum()
-    times = np.maximum((nn * t - nt * n) / np.maximum(nn * tt - nt**2, np.finfo(float).tiny), 0.0)
-    level = np.maximum((n - nt * times) / nn, 0.0)
-    misfit = ((1 - level[:, None] * noise - times[:, None] * texture) ** 2).mean(axis=1)
-    best = int(np.argmin(misfit))
-    return level[best] * shapes[best], float(misfit[best])
-
-
-def _around(values: Array, steps: Sequence[int]) -> Array:
-    """Return the mean of the values so many steps away, on both sides along every axis; NaN counts as the largest."""
-    values = np.where(np.isnan(values), np.nanmax(values), values)
-    out, count = np.zeros(values.shape), 0
-    for axis, step in enumerate(steps):
-        n = values.shape[axis]
-        if n > step:
-            near, far = np.arange(n) - step, np.arange(n) + step
-            for at in (np.where(near < 0, far, near), np.where(far >= n, near, far)):
-                out += np.take(values, np.clip(at, 0, n - 1), axis)
-                count += 1
-    return out / max(count, 1)
-
-
-def spectrum_behind(power: Array, shape: Sequence[int]) -> Array:
-    """Return the spectrum, on the grid of `numpy.fft.fftn`, of which the DCT of windows sees this power.
-
-    Windows see it smoothed; what that takes from the power, put on the grid, is given back, once.
-    """
-    seen = Spectrum(_between(power, shape)).variances([dct_matrix(b) for b in power.shape])
-    return _between(power * np.clip(power / seen, 0.5, 2.0), shape)
-
-
-def _between(power: Array, shape: Sequence[int]) -> Array:
-    """Return a spectrum that is known at the frequencies of the DCT on the grid of `numpy.fft.fftn`."""
-    for axis, (block, n) in enumerate(zip(power.shape, shape, strict=True)):
-        k = np.minimum(2 * block * np.abs(np.fft.fftfreq(n)), block - 1)
-        low = np.maximum(np.minimum(k.astype(int), block - 2), 0)
-        share = along(k - low, axis, len(shape))
-        power = np.take(power, low, axis) * (1 - share) + np.take(power, np.minimum(low + 1, block - 1), axis) * share
-    return power
-
-
-def _transformed(windows: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Return the DCT of every window, and the sum of frequencies of every coefficient."""
-    out = windows
-    for _ in range(windows.ndim - 1):
-        out = np.moveaxis(out, 1, -1) @ dct_matrix(out.shape[1]).T
-    return out, np.indices(windows.shape[1:]).sum(axis=0)
+        yield _Spectra(middle, *dct_of_windows(windows), step ** len(long))
 
 
 def _detail(y: Array, axis: int) -> Array:

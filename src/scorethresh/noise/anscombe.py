@@ -13,7 +13,7 @@ _LARGEST = 200.0
 _KNOTS = 2000
 
 
-def root(y: Array) -> Array:
+def stabilise(y: Array) -> Array:
     """Return ``2 sqrt(y + 3/8)``, whose noise level is close to 1 for means above 3 or so."""
     out: Array = 2 * np.sqrt(y + 0.375)
     return out
@@ -28,12 +28,12 @@ def _table() -> tuple[Array, Array, Array, Array]:
     with np.errstate(divide="ignore", invalid="ignore"):
         powers = np.where(counts == 0, 0.0, counts * np.log(means)[:, None])
     law = np.exp(powers - means[:, None] - logs)
-    expected = law @ root(counts)
-    variances = np.maximum(law @ root(counts) ** 2 - expected**2, 0.0)
+    expected = law @ stabilise(counts)
+    variances = np.maximum(law @ stabilise(counts) ** 2 - expected**2, 0.0)
     return expected, means, variances, np.gradient(means, expected)
 
 
-def mean_of(z: Array) -> Array:
+def unbiased_inverse(z: Array) -> Array:
     """Return the mean m with ``E root(Y) = z`` for Y of Poisson law: the exact unbiased inverse, at least 0."""
     expected, means, _, _ = _table()
     z = np.maximum(z, expected[0])
@@ -43,7 +43,7 @@ def mean_of(z: Array) -> Array:
     return np.where(z < expected[-1], np.interp(z, expected, means), beyond)
 
 
-def noise_around(z: Array) -> tuple[Array, Array]:
+def local_moments(z: Array) -> tuple[Array, Array]:
     """Return the variance of root(Y) where ``E root(Y) = z``, and the slope of the mean of Y there."""
     expected, _, variances, slopes = _table()
     z = np.maximum(z, expected[0])
