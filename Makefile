@@ -1,11 +1,21 @@
-# Every target starts from a bare checkout: it makes .venv and installs what it needs.
+# Every target works in a bare checkout: it makes .venv and installs what it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench papers docs clean
+.PHONY: help demo test quick check bench papers docs clean
 
-# One stamp file per set of extras; a change of pyproject.toml installs anew.
+help:
+	@echo "make demo     denoise a picture and an electrocardiogram; writes out/demo.png"
+	@echo "make test     run all tests"
+	@echo "make quick    run the tests that are not marked slow"
+	@echo "make check    check style and types"
+	@echo "make docs     build the pages into docs/_build/html"
+	@echo "make papers   draw the paper's figures into out/score2013"
+	@echo "make bench    print the tables of speed"
+	@echo "make clean    remove everything that make has made"
+
+# One stamp file per extra. When pyproject.toml changes, the extra is installed again.
 $(VENV)/.%: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
@@ -17,6 +27,10 @@ demo: $(VENV)/.plot
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto
 
+# About a minute: what is marked slow is left out.
+quick: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
 check: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -26,13 +40,13 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/bench_curve.py
 	$(BIN)/python benchmarks/bench_denoise.py speed border
 
-# The figures of the paper and of docs/theory.md, into out/score2013.
+# Draw the figures of the paper and of docs/theory.md into out/score2013.
 papers: $(VENV)/.papers
 	$(BIN)/python -m papers.score2013.fig_risk
 	$(BIN)/python -m papers.score2013.theorem
 	$(BIN)/python -m papers.score2013.bandwidth
 
-# The pages, into docs/_build/html; examples run on the way, and a warning is an error.
+# Build the pages into docs/_build/html. The examples run, and warnings are errors.
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
