@@ -13,6 +13,7 @@ from .denoising.coefficients import Thresholded, threshold_coeffs
 from .denoising.denoiser import Denoised, Denoiser, denoise
 from .noise.level import estimate_sigma
 from .risk.curve import RiskCurve
+from .risk.kernel import paper_bandwidth
 from .risk.methods import (
     CoupledBootstrap,
     CrossValidation,
@@ -28,7 +29,7 @@ from .risk.methods import (
     Sure,
     Universal,
 )
-from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Rule, Scad, Soft
+from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Rule, Scad, Soft, Step
 from .sample.magnitudes import Magnitudes
 from .select.threshold import Selection, Status, compare, risk_curve, select_threshold
 
@@ -62,12 +63,14 @@ __all__ = [
     "Selector",
     "Soft",
     "Status",
+    "Step",
     "Sure",
     "Thresholded",
     "Universal",
     "compare",
     "denoise",
     "estimate_sigma",
+    "paper_bandwidth",
     "risk_curve",
     "select_threshold",
     "threshold_coeffs",

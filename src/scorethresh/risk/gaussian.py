@@ -69,7 +69,7 @@ def _straight(rule: PiecewiseLinear, t: Array, x: Array, sd: float) -> tuple[Arr
 
 def _smooth(rule: Rule, threshold: float, x: Array, sd: float) -> tuple[Array, Array, Array]:
     """Return what `_straight` does, for one threshold, by Gauss-Legendre quadrature between the kinks of the rule."""
-    kinks = np.ravel(rule.kinks(threshold) if hasattr(rule, "kinks") else [threshold]) / sd
+    kinks = np.ravel(rule.kinks(threshold)) / sd
     kinks = np.concatenate([kinks, *([p / sd] for p, _ in rule.jumps(threshold))])
     marks = np.concatenate([kinks, -kinks])[:, None] - x[None, :]
     panels = np.broadcast_to(_PANELS[:, None], (_PANELS.size, x.size))

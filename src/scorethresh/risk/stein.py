@@ -76,7 +76,7 @@ def _check_cells(cells: Cells, thresholds: Array, rule: Rule, sigma: float, kern
     kinks = kinks_of(rule, thresholds)
     missing = kinks[~cells.have(kinks)]
     what = f"{missing[0]:.17g} and {missing.size - 1} more are not edges of its cells" if missing.size else ""
-    if not missing.size and getattr(rule, "grain", 0.1) < cells.grain:
+    if not missing.size and rule.polynomial_width < cells.grain:
         what = "its cells are too wide for a rule that bends everywhere"
     if what:
         msg = (

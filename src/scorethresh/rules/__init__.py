@@ -1,18 +1,47 @@
-"""What is done to an entry: x(y, threshold), with its derivative and its jumps."""
+"""Rules x(y, threshold): value, derivative and jumps, on entries and on the norms of blocks."""
 
-from .base import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Rule, Scad, Soft, as_rule, jumps_of, kinks_of
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _validate
+from .base import Odd, Rule, complete, entry_rule, jumps_of, kinks_of, original
+from .piecewise import Firm, Hard, Piece, PiecewiseLinear, Scad, Soft, Step
+from .smooth import Bridge, Garrote
 
 __all__ = [
+    "RULES",
     "Bridge",
     "Firm",
     "Garrote",
     "Hard",
+    "Odd",
     "Piece",
     "PiecewiseLinear",
     "Rule",
     "Scad",
     "Soft",
+    "Step",
     "as_rule",
+    "entry_rule",
     "jumps_of",
     "kinks_of",
+    "original",
 ]
+
+RULES: dict[str, type[Rule]] = {
+    "hard": Hard,
+    "soft": Soft,
+    "step": Step,
+    "firm": Firm,
+    "garrote": Garrote,
+    "scad": Scad,
+    "bridge": Bridge,
+}
+
+
+def as_rule(rule: Any) -> Rule:
+    """Return the rule of that name, or `rule` itself, with all members of `Rule`."""
+    if isinstance(rule, str):
+        return _validate.choice("rule", rule, RULES)()
+    return complete(rule)

@@ -76,7 +76,7 @@ class Cells:
         marks = np.concatenate([[0.0], kinks, *(ends(reach) for reach, _ in zones)])
         top = _LADDER[np.searchsorted(_LADDER, marks.max())]
         lowest = thresholds[thresholds > 0].min(initial=np.inf)
-        grain: float = getattr(rule, "grain", 0.1)
+        grain = rule.polynomial_width
         # Between the neighbourhoods of the kinks, and for rules that bend everywhere, cells grow with the magnitude.
         wanted = (top <= _LADDER) | ~near(_LADDER, max(reach for reach, _ in zones)) | (grain < np.inf)
         ladder = _LADDER[(min(lowest, top) <= _LADDER) & wanted]
