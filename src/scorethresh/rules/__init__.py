@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _validate
 from .base import Odd, Rule, complete, entry_rule, jumps_of, kinks_of, original
+from .blocks import Radial
 from .piecewise import Firm, Hard, Piece, PiecewiseLinear, Scad, Soft, Step
 from .smooth import Bridge, Garrote
 
@@ -18,11 +19,13 @@ __all__ = [
     "Odd",
     "Piece",
     "PiecewiseLinear",
+    "Radial",
     "Rule",
     "Scad",
     "Soft",
     "Step",
     "as_rule",
+    "complete",
     "entry_rule",
     "jumps_of",
     "kinks_of",

@@ -1,24 +1,25 @@
-"""Methods: ways to estimate the risk of a rule from a sample."""
+"""Methods: ways to estimate the risk of a rule from a sample; and selectors, which do without a risk."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from ... import _validate
-from ..._validate import Array
-from ...rules import Rule
-from ...sample.magnitudes import Magnitudes
-from ..curve import RiskCurve
 from ..npmle import Means
+from .base import METHOD_MEMBERS, SELECTOR_MEMBERS, BlockMethod, Method, Selector, missing_members
+from .blocks import BlockScore
 from .bootstrap import CoupledBootstrap, LittleBootstrap
 from .jansen import Jansen
 from .mixture import Mixture
 from .oracle import Oracle
 from .score import Score
-from .selectors import CrossValidation, Fdr, Selector, Universal
+from .selectors import CrossValidation, Fdr, Universal
 from .sure import Sure
 
 __all__ = [
+    "METHODS",
+    "BlockMethod",
+    "BlockScore",
     "CoupledBootstrap",
     "CrossValidation",
     "Fdr",
@@ -35,18 +36,6 @@ __all__ = [
     "as_method",
 ]
 
-
-@runtime_checkable
-class Method(Protocol):
-    """What a method must offer. It never sees y, only the distribution of its magnitudes."""
-
-    def resolution(self, size: int, sigma: float) -> float:
-        """Return the bandwidth of the narrowest kernel that the method will lay over the sample."""
-
-    def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
-        """Return the estimated risk of `rule` at the thresholds."""
-
-
 METHODS: dict[str, type[Any]] = {
     "score": Score,
     "sure": Sure,
@@ -60,12 +49,25 @@ METHODS: dict[str, type[Any]] = {
 }
 
 
-def as_method(method: str | Method | Selector) -> Method | Selector:
-    """Return the method of that name with its defaults, or `method` itself."""
+def as_method(method: Any) -> Method | Selector:
+    """Return the method of that name with its defaults, or `method` itself.
+
+    Raises
+    ------
+    TypeError
+        If `method` is a class, or lacks a required member; the error names the member.
+    """
     if isinstance(method, str):
         made: Method | Selector = _validate.choice("method", method, METHODS)()
         return made
-    if isinstance(method, type) or not isinstance(method, Method | Selector):
-        msg = f"method must be a name or an object such as Score(), got {method!r}."
+    if not isinstance(method, type) and isinstance(method, Method | Selector):
+        return method
+    missing = missing_members(method, METHOD_MEMBERS)
+    if isinstance(method, type) or len(missing) == len(METHOD_MEMBERS):
+        made_of = f" Make an object of it: {method.__name__}()." if isinstance(method, type) else ""
+        msg = f"method must be a name or an object such as Score(), got {method!r}.{made_of}"
         raise TypeError(msg)
-    return method
+    [name] = missing
+    told = f"{METHOD_MEMBERS[name]}. Or give it `pick` instead: {SELECTOR_MEMBERS['pick']}"
+    msg = f"method {method!r} lacks `{name}`: {told}. See the section on methods in CONTRIBUTING.md."
+    raise TypeError(msg)

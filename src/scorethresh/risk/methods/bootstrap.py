@@ -8,15 +8,16 @@ import numpy as np
 
 from ... import _validate
 from ..._validate import Array
-from ...rules import Rule
+from ...rules import Rule, entry_rule
 from ...sample.magnitudes import Magnitudes
 from ..curve import RiskCurve, finite_part
 from ..gaussian import expectations, row_blocks, smooth_nodes
 from ..stein import killed_sums, standard_error, stein_curve
+from .base import Method
 
 
 @dataclass(frozen=True)
-class CoupledBootstrap:
+class CoupledBootstrap(Method):
     """The coupled bootstrap of Oliveira, Lei and Tibshirani, at infinitely many draws.
 
     Adds noise of variance ``alpha sigma^2`` to y and estimates, without bias, the risk at the noise level
@@ -47,6 +48,7 @@ class CoupledBootstrap:
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
         """Return the estimated risk of `rule` at the thresholds."""
+        rule = entry_rule(rule, self)
         nodes, weights = smooth_nodes(sample, 0.6 * self.resolution(sample.size, sigma))
         steps = [(2.0, self.alpha), (-1.0, 2 * self.alpha)] if self.debias else [(1.0, self.alpha)]
         tried = finite_part(thresholds)
@@ -66,7 +68,7 @@ class CoupledBootstrap:
 
 
 @dataclass(frozen=True)
-class LittleBootstrap:
+class LittleBootstrap(Method):
     """Degrees of freedom from small perturbations of y, at infinitely many draws.
 
     ``DOF = sum_i cov(Z, x(y_i + h Z)) / h`` with h = `scale` times sigma: Breiman's little bootstrap, Ye's generalised
@@ -97,6 +99,7 @@ class LittleBootstrap:
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
         """Return the estimated risk of `rule` at the thresholds."""
+        rule = entry_rule(rule, self)
         smooth = stein_curve(sample, thresholds, sigma=sigma, rule=rule)
         h = self.resolution(sample.size, sigma)
         nodes, weights = smooth_nodes(sample, 0.6 * h)

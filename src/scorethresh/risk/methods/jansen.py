@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 from ..._normal import phi
 from ..._validate import Array
-from ...rules import Rule
+from ...rules import Rule, entry_rule
 from ...sample.magnitudes import Magnitudes
 from ..curve import RiskCurve
 from ..stein import add_jump, stein_curve
+from .base import Method
 
 
 @dataclass(frozen=True)
-class Jansen:
+class Jansen(Method):
     """Stein's formula with the density of pure noise at the jump: for hard thresholding ``DOF = n1 + 2 P t phi(t)``.
 
     Here t is the threshold over sigma and n1 the number of entries above it.
@@ -38,5 +39,6 @@ class Jansen:
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
         """Return the estimated risk of `rule` at the thresholds."""
+        rule = entry_rule(rule, self)
         smooth = stein_curve(sample, thresholds, sigma=sigma, rule=rule)
         return add_jump(smooth, rule, lambda positions: 2 * sample.size * phi(positions / sigma) / sigma)

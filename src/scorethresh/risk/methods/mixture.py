@@ -9,17 +9,18 @@ import numpy as np
 
 from ... import _validate
 from ..._validate import Array
-from ...rules import Rule
+from ...rules import Rule, entry_rule
 from ...sample.magnitudes import Magnitudes, default_thresholds
 from ..curve import RiskCurve, finite_part
 from ..gaussian import risk_at
 from ..kernel import Kernel
 from ..npmle import Means, fit_means
 from ..stein import stein_curve
+from .base import Method
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(Method):
     """The exact risk at a likely distribution of the means (Kiefer and Wolfowitz's NPMLE, and sparser ones).
 
     Fits the distribution G of the ``|x0_i|`` by maximum likelihood and returns ``sum_i E (x(Y) - x0)^2`` under it, for
@@ -77,6 +78,7 @@ class Mixture:
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
         """Return the estimated risk of `rule` at the thresholds."""
+        rule = entry_rule(rule, self)
         noisy = stein_curve(sample, thresholds, sigma=sigma, rule=rule, kernel=Kernel("gaussian", 0.5, False))
         tried = finite_part(thresholds)
         means = fit_means(sample, sigma=sigma, largest=float(tried.max(initial=0.0)), null=self.null)

@@ -9,14 +9,15 @@ import numpy as np
 
 from ... import _validate
 from ..._validate import Array
-from ...rules import Rule
+from ...rules import Rule, entry_rule
 from ...sample.magnitudes import SMALL, Magnitudes
 from ..curve import RiskCurve
 from ..gaussian import risk_at, smooth_nodes
+from .base import Method
 
 
 @dataclass(frozen=True, eq=False)
-class Oracle:
+class Oracle(Method):
     """The exact risk ``E ||x(y) - x0||^2`` and degrees of freedom, for experiments in which the means are known.
 
     In closed form for rules of straight pieces, such as hard thresholding; by quadrature for others.
@@ -54,6 +55,7 @@ class Oracle:
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
         """Return the true risk of `rule` at the thresholds."""
+        rule = entry_rule(rule, self)
         if self._means.size != sample.size:
             msg = f"x0 has {self._means.size} entries and y has {sample.size}. Pass one mean per entry."
             raise ValueError(msg)

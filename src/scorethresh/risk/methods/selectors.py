@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +11,11 @@ from ... import _validate
 from ..._validate import Array
 from ...rules import Hard, Rule
 from ...sample.magnitudes import Magnitudes, default_thresholds
-
-
-@runtime_checkable
-class Selector(Protocol):
-    """What a selector must offer."""
-
-    def pick(self, y: Any, *, sigma: float, rule: Rule) -> float:
-        """Return the threshold for the data, or for a sample of magnitudes where that is enough."""
+from .base import Selector
 
 
 @dataclass(frozen=True)
-class Universal:
+class Universal(Selector):
     """The universal threshold of Donoho and Johnstone, ``sigma sqrt(2 log P)``.
 
     Assumes pure noise, which it kills with probability near 1, and hardly any signal. Safe for very sparse signals in
@@ -40,7 +33,7 @@ class Universal:
 
 
 @dataclass(frozen=True)
-class Fdr:
+class Fdr(Selector):
     """The threshold that keeps what Benjamini and Hochberg's procedure at level q calls non-zero.
 
     Assumes that false discoveries, not squared errors, are what matters. Adapts to sparsity, but keeps too little
@@ -75,7 +68,7 @@ class Fdr:
 
 
 @dataclass(frozen=True)
-class CrossValidation:
+class CrossValidation(Selector):
     """Nason's two-fold cross-validation, on a vector of coefficients in their own order.
 
     Thresholds the even entries and compares them with the mean of their odd neighbours, and the other way round; then

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..._validate import Array
-from ...rules import Rule
+from ...rules import Rule, entry_rule
 from ...sample.magnitudes import Magnitudes
 from ..curve import RiskCurve
 from ..stein import stein_curve
+from .base import Method
 
 
 @dataclass(frozen=True)
-class Sure:
+class Sure(Method):
     """Stein's Unbiased Risk Estimate: ``||y - x(y)||^2 - P sigma^2 + 2 sigma^2 sum_i x'(y_i)``.
 
     Unbiased for every continuous rule; refuses a rule that jumps, for which it is far too low.
@@ -32,6 +33,7 @@ class Sure:
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
         """Return the estimated risk of `rule` at the thresholds."""
+        rule = entry_rule(rule, self)
         if len(rule.jumps(sigma)):
             msg = (
                 f"Sure cannot estimate the risk of {rule!r}: the rule jumps, and Stein's lemma leaves the jump out. "

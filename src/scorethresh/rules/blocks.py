@@ -1,0 +1,81 @@
+"""Rules on blocks of entries: a rule on entries, applied to the norm of the block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import Rule, entry_rule
+
+__all__ = ["Radial"]
+
+
+@dataclass(frozen=True)
+class Radial(Rule):
+    """A rule g applied to the norm r of a block of entries y: the block becomes ``g(r) y / r``.
+
+    All members are functions of the norm.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule g on the norm.
+    size : int
+        The number of entries in a block. Complex numbers are blocks of 2.
+
+    Notes
+    -----
+    Away from the jumps the divergence of a block of d entries is ``g'(r) + (d - 1) g(r) / r``. A jump of g adds its
+    height times the density of the norms at its position, as for entries.
+
+    Examples
+    --------
+    >>> from scorethresh import Hard
+    >>> rule = Radial(Hard(), 2)
+    >>> rule(np.array([1.0, 5.0]), 3.0), rule.derivative(np.array([1.0, 5.0]), 3.0)
+    (array([0., 5.]), array([0., 2.]))
+    """
+
+    rule: Rule
+    size: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rule", entry_rule(self.rule, Radial))
+        if not (isinstance(self.size, int | np.integer) and self.size >= 1):
+            msg = f"size must be a whole number of at least 1, got {self.size!r}. It is the length of a block."
+            raise ValueError(msg)
+
+    @property
+    def block_size(self) -> int:  # type: ignore[override]
+        """The number of entries in a block."""
+        return int(self.size)
+
+    @property
+    def polynomial_width(self) -> float:  # type: ignore[override]
+        """That of the rule, but at most the default: the divergence contains ``1 / r``."""
+        return min(self.rule.polynomial_width, Rule.polynomial_width)
+
+    def __call__(self, y: Any, threshold: Any) -> Any:
+        """Return the norms after thresholding, from the norms `y`."""
+        return self.rule(y, threshold)
+
+    def derivative(self, y: Any, threshold: Any) -> NDArray[np.float64]:
+        """Return the divergence of each block at the norms `y`, away from the jumps."""
+        r = np.asarray(y, dtype=np.float64)
+        slope = np.asarray(self.rule.derivative(r, threshold), dtype=np.float64)
+        # At r = 0 the ratio tends to the slope.
+        ratio = np.divide(self.rule(r, threshold), r, out=slope.copy(), where=r > 0)
+        divergence: NDArray[np.float64] = slope + (self.size - 1) * ratio
+        return divergence
+
+    def jumps(self, threshold: Any) -> Sequence[tuple[Any, Any]]:
+        """Return (position, height) of each jump of the rule on the norm."""
+        return self.rule.jumps(threshold)
+
+    def kinks(self, threshold: Any) -> Sequence[Any]:
+        """Return the norms at which the rule is not smooth."""
+        return self.rule.kinks(threshold)
