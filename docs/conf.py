@@ -1,9 +1,9 @@
-"""Sphinx: run by `make docs`. Nothing is fetched while it builds."""
+"""Sphinx configuration, used by `make docs`. The build fetches nothing; MathJax is loaded when a page is viewed."""
 
 import os
 from pathlib import Path
 
-# Threads of BLAS: the examples need no more.
+# The examples need no more threads of BLAS.
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 
 import scorethresh
@@ -18,12 +18,13 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.py", "**sg_execution_times.rst"]
 default_role = "py:obj"
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
@@ -48,7 +49,7 @@ html_title = "scorethresh"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["extra.css"]
-# Pages without pages below them need no list of those.
+# Only the API has pages below it, so only the API needs a sidebar.
 html_sidebars = {page.stem: [] for page in Path(__file__).parent.glob("*.md") if page.stem != "api"}
 html_theme_options = {
     "navigation_with_keys": False,

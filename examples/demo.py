@@ -1,6 +1,6 @@
-"""A noisy picture and a noisy electrocardiogram, denoised with no parameter: `make demo`.
+"""Denoise a picture and an electrocardiogram without any parameter: `make demo`.
 
-Prints the predicted and the true error of both, and saves before, after and a risk curve in out/demo.png.
+Print the predicted and the true error of both. Save before, after and a risk curve in out/demo.png.
 """
 
 from pathlib import Path

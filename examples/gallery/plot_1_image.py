@@ -2,7 +2,7 @@
 Denoise an image
 ================
 
-One call removes the noise. It also predicts how large the error is, without the clean picture.
+One call removes the noise. It also predicts the error, without the clean picture.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ noisy = clean + np.random.default_rng(0).normal(scale=20.0, size=clean.shape)
 found = st.Denoiser().run(noisy)
 
 # %%
-# ``found.estimate`` is what ``st.denoise(noisy)`` returns. The rest is what is known about it.
+# ``found.estimate`` is what ``st.denoise(noisy)`` returns.
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.8), layout="constrained")
 shown = {"clean": clean, "noisy": noisy, "denoised": found.estimate}
@@ -28,10 +28,10 @@ for ax, (title, image) in zip(axes, shown.items(), strict=True):
     ax.set(title=title, xticks=[], yticks=[])
 
 # %%
-# The predicted error is no better than the noise level: here the estimate of that is a little too high, and the
-# difference of the squares is missing in the prediction. The standard error is for a level that is right. Told the
-# level, the prediction agrees with the true error within that; see also :doc:`the limits </limits>`. The denoised
-# picture is nearly the same.
+# The predicted error is only as good as the noise level. Here the estimated level is a little too high, so the
+# prediction is too low by the difference of the squares. The standard error assumes that the level is right. If the
+# level is given, the prediction agrees with the true error; see also :doc:`the limits </limits>`. The denoised picture
+# is nearly the same.
 
 for how, sigma in (("estimated", None), ("given", 20.0)):
     found = st.Denoiser(sigma=sigma).run(noisy)
@@ -40,7 +40,7 @@ for how, sigma in (("estimated", None), ("given", 20.0)):
     print(f"  true                         {np.mean((found.estimate - clean) ** 2):.0f}")
 
 # %%
-# The difference between noisy and denoised should look like noise. Edges that show in it were lost.
+# The difference between noisy and denoised should look like noise. Edges that appear in it were lost.
 
 figure, ax = plt.subplots(figsize=(4.2, 4), layout="constrained")
 picture = ax.imshow(noisy - found.estimate, cmap="gray", vmin=-60, vmax=60)

@@ -20,7 +20,7 @@ print(f"mean squared error {found.predicted_mse:.0f} +- {found.stderr:.0f} predi
 print(f"{np.mean((found.estimate - clean) ** 2):.0f} true, 100 before")
 
 # %%
-# One heartbeat of it:
+# A few heartbeats:
 
 figure, axes = plt.subplots(2, 1, figsize=(9, 5), sharex=True, sharey=True, layout="constrained")
 top, bottom = axes
@@ -33,8 +33,8 @@ for ax in axes:
     ax.legend(frameon=False, loc="upper right")
 
 # %%
-# Every wavelet band has a threshold of its own. Level 1 is the finest, where noise rules; at coarse levels the signal
-# does, and little is removed.
+# Every wavelet band has its own threshold. Level 1 is the finest: noise dominates, and most coefficients are removed.
+# At coarse levels the signal dominates, and little is removed.
 
 bands = [band for band in found.bands if band.name.startswith("sym8")]
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")

@@ -2,8 +2,8 @@
 Choose a threshold
 ==================
 
-2000 coefficients, 3% of which hold signal. Which ones to keep? Each method gives its answer; the truth is known here,
-so that the loss of each can be told.
+Of 2000 coefficients, 3% hold signal. Which ones should be kept? Each method gives an answer. Here the truth is known,
+so we can compute the loss of each.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ chosen = st.select_threshold(y, sigma=1.0)
 print(chosen)
 
 # %%
-# What is above the threshold is kept.
+# Coefficients above the threshold are kept.
 
 kept = np.abs(y) >= chosen.threshold
 figure, ax = plt.subplots(figsize=(9, 3.5), layout="constrained")
@@ -31,8 +31,8 @@ ax.set(xlabel="coefficient", xlim=(0, y.size))
 figure.legend(frameon=False, loc="outside upper right", ncols=3)
 
 # %%
-# All methods, with the squared error that each leaves in this draw of noise. One draw is an anecdote; means over many
-# are in :doc:`the evidence </evidence>`.
+# All methods, with the squared error of each for this draw of noise. One draw is an anecdote; :doc:`the evidence
+# </evidence>` has means over many.
 
 for name, selection in st.compare(y, sigma=1.0).items():
     kept = np.count_nonzero(selection.estimate)
@@ -40,7 +40,7 @@ for name, selection in st.compare(y, sigma=1.0).items():
     print(f"{name:10} threshold {selection.threshold:.2f}  keeps {kept:4}  error {loss:4.0f}")
 
 # %%
-# Pure noise: the best is to keep nothing, and the selection says so.
+# Pure noise: it is best to keep nothing, and the selection says so.
 
 nothing = st.select_threshold(rng.normal(size=2000), sigma=1.0)
 print(nothing.status, "-", nothing.status.remedy)

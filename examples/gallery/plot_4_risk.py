@@ -2,8 +2,8 @@
 The risk curve
 ==============
 
-The risk of hard thresholding against the threshold: as it is, which takes the clean picture, and as estimated from the
-noisy picture alone.
+The risk of hard thresholding against the threshold: the true risk, computed from the clean picture, and estimates from
+the noisy picture alone.
 """
 
 import matplotlib.pyplot as plt
@@ -31,8 +31,8 @@ for method in ("mixture", "score", "jansen"):
 truth = st.risk_curve(y, thresholds, sigma=sigma, method=st.Oracle(details(clean)))
 
 # %%
-# Mixture and SCORE follow the truth. Jansen's estimator takes the noise for all there is near the threshold; it is too
-# low where the signal brings coefficients there.
+# The mixture and SCORE follow the truth. Jansen's estimator assumes that all coefficients near the threshold are noise.
+# It is too low where the signal adds coefficients there.
 
 figure, ax = plt.subplots(figsize=(8, 4.2), layout="constrained")
 ax.plot(thresholds / sigma, truth.risk / y.size, color="k", lw=3, alpha=0.3, label="true")
@@ -44,8 +44,8 @@ ax.set(xlabel="threshold / sigma", ylabel="risk per coefficient", ylim=(0, 450))
 ax.legend(frameon=False)
 
 # %%
-# Why not Stein's unbiased estimate? Without the jump the degrees of freedom are the number of coefficients kept, and
-# that is too few. ``Sure`` refuses; here is the count it would have used.
+# Why not Stein's unbiased estimate? Without the jump, the degrees of freedom would be the number of coefficients kept,
+# which is too low. ``Sure`` refuses the hard rule. Here is the count that it would have used.
 
 count = np.array([np.count_nonzero(np.abs(y) >= t) for t in thresholds])
 figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
