@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._validate import Array
 from ..risk.curve import RiskCurve
-from ..risk.methods import METHODS, Method, Selector, as_method
-from ..rules import Rule, as_rule
+from ..risk.methods import METHODS, BlockMethod, Method, Selector, as_method
+from ..rules import Rule, as_rule, entry_rule, original
 from ..sample.cells import Cells
 from ..sample.magnitudes import SMALL, Magnitudes, default_thresholds, gather
 
 __all__ = ["Selection", "Status", "compare", "risk_curve", "select_threshold"]
 
-_FEW_ENTRIES = 200_000
-_FEW_PAIRS = 1 << 22
-# The method of those who name none.
+# With thresholds of the caller's own, samples of up to this many entries, and pairs of an entry and a threshold, are
+# evaluated exactly. More would take longer than compressing the sample first.
+MAX_EXACT_ENTRIES = 200_000
+MAX_EXACT_PAIRS = 1 << 22
+
+# The method if none is named: it picked the best thresholds at every size in docs/evidence.md.
 DEFAULT = "mixture"
 
 
@@ -42,16 +45,16 @@ def risk_curve(
     y : array_like or Magnitudes
         Noisy coefficients ``x0 + w`` with w white Gaussian, of any shape and real dtype; or their sample.
     thresholds : array_like, "all" or None
-        Ascending, in units of y; infinity means kill everything. None is a grid from 0 past the universal threshold
-        ``sigma sqrt(2 log P)``, and infinity. ``"all"`` is 0, every value just above a distinct ``|y_i|``, where
+        Ascending, in units of y; infinity sets everything to zero. None is a grid from 0 past the universal threshold
+        ``sigma sqrt(2 log P)``, and infinity. ``"all"`` is 0, the number just above each distinct ``|y_i|``, where
         the estimate changes, and infinity.
     sigma : float
-        Standard deviation of w. `estimate_sigma` gives one.
+        Standard deviation of w. `estimate_sigma` estimates it.
     rule : str or Rule
-        What is done to the entries: ``"hard"``, ``"soft"``, ``"firm"``, ``"garrote"``, ``"scad"``, ``"bridge"``, or
-        an object.
+        What is done to the entries: ``"hard"``, ``"soft"``, ``"step"``, ``"firm"``, ``"garrote"``, ``"scad"``,
+        ``"bridge"``, or an object.
     method : str or Method
-        How its risk is estimated: a name, or an object such as ``Score(bandwidth=0.3)``. The default, ``"mixture"``,
+        How the risk is estimated: a name, or an object such as ``Score(bandwidth=0.3)``. The default, ``"mixture"``,
         picked the best thresholds at every size in docs/evidence.md; ``"score"`` is the paper's.
 
     Returns
@@ -59,12 +62,18 @@ def risk_curve(
     RiskCurve
         Risks are totals over the entries.
 
+    See Also
+    --------
+    select_threshold : Choose the threshold of least estimated risk.
+
     Notes
     -----
-    Up to 4096 entries, with few thresholds up to 200,000, and for ``"all"``, every entry counts by itself; beyond, `y`
-    is compressed in one pass (see `Magnitudes`), and results differ by rounding of the largest value on the curve.
-    SCORE at ``"all"`` takes O(P log P) steps with rules of straight pieces; beyond some 8000 entries its standard
-    errors are interpolated, to some per cent.
+    The risk is ``E ||x(y) - x0||^2``. Every method estimates it from the distribution of the magnitudes ``|y_i|``.
+
+    Every entry is used by itself if y has up to 4096 entries, up to 200,000 with few thresholds, and for ``"all"``.
+    Larger data are compressed in one pass (see `Magnitudes`); results then differ by rounding of the largest value on
+    the curve. For ``"all"``, SCORE takes O(P log P) steps with rules made of straight pieces; beyond 8000 entries or
+    so its standard errors are interpolated, to a few per cent.
 
     Examples
     --------
@@ -86,40 +95,64 @@ def _curve(
 ) -> tuple[Magnitudes, RiskCurve, float | None]:
     """Return the sample, the curve and, if a selector picked one, the threshold."""
     sigma = _validate.noise_level(sigma)
-    sample = y if isinstance(y, Magnitudes) else None
-    size = sample.size if sample is not None else _validate.data(y).size
+    if not isinstance(method, BlockMethod):
+        rule = entry_rule(rule, method)
     every = isinstance(thresholds, str) and thresholds == "all"
-    if every:
-        sample = Magnitudes.exact(y) if sample is None else sample
-        if sample.cells is not None:
-            msg = 'thresholds="all" needs every |y_i|, which a compressed sample no longer has. Pass y itself.'
-            raise ValueError(msg)
-        tried = np.concatenate([[0.0], np.nextafter(np.unique(sample.nodes), np.inf), [np.inf]])
-    elif thresholds is not None:
-        tried = _validate.thresholds(thresholds)
-    elif sample is not None and sample.cells is not None:
-        tried = np.append(sample.cells.thresholds, np.inf)
-    else:
-        tried = default_thresholds(size, sigma)
+    data = y if isinstance(y, Magnitudes) else _validate.data(y)
+    if every and not isinstance(data, Magnitudes):
+        data = Magnitudes.exact(data)
+    tried = _every_threshold(data) if every else _thresholds_to_try(data, thresholds, sigma, rule)
     picked = None
     if not isinstance(method, Method):
-        picked = method.pick(y if sample is not None else _validate.data(y), sigma=sigma, rule=rule)
-        if sample is not None and sample.cells is not None:  # only edges of its cells can be had
+        picked = method.pick(data, sigma=sigma, rule=rule)
+        if isinstance(data, Magnitudes) and data.cells is not None:  # the curve is known at the edges of cells only
             picked = float(tried[np.searchsorted(tried, picked)])
         tried = np.union1d(tried, picked)
         method = as_method(DEFAULT)
         assert isinstance(method, Method)
-    if sample is None:
-        # With few thresholds of the caller's own, exact sums cost little and are right to the last digit.
-        few = thresholds is not None and size <= _FEW_ENTRIES and size * tried.size <= _FEW_PAIRS
-        small = size <= SMALL or few or not np.isfinite(tried).any()
-        cells = None if small else Cells.make(tried, rule, sigma, method.resolution(size, sigma))
-        sample = Magnitudes.exact(y) if cells is None else gather(y, cells)
+    if isinstance(data, Magnitudes):
+        sample = data
+    elif _is_exact(data.size, tried, rule, own=thresholds is not None):
+        sample = Magnitudes.exact(data)
+    else:
+        sample = gather(data, Cells.make(tried, rule, sigma, method.resolution(data.size, sigma)))
     return sample, method.curve(sample, tried, sigma=sigma, rule=rule), picked
 
 
+def _every_threshold(sample: Any) -> Array:
+    """Return 0, the number just above each distinct magnitude, and infinity."""
+    if sample.cells is not None:
+        msg = 'thresholds="all" needs every |y_i|, which a compressed sample no longer has. Pass y itself.'
+        raise ValueError(msg)
+    return np.concatenate([[0.0], np.nextafter(np.unique(sample.nodes), np.inf), [np.inf]])
+
+
+def _thresholds_to_try(data: Any, thresholds: Any, sigma: float, rule: Rule) -> Array:
+    """Return the caller's thresholds; else those that the sample was compressed for; else the default grid."""
+    if thresholds is not None:
+        return _validate.thresholds(thresholds)
+    if isinstance(data, Magnitudes) and data.cells is not None:
+        return np.append(data.cells.thresholds, np.inf)
+    return default_thresholds(data.size, sigma, rule.block_size)
+
+
+def _is_exact(size: int, tried: Array, rule: Rule, *, own: bool) -> bool:
+    """Tell whether the sample keeps every entry; rules on blocks need it, whose kernel is not smooth."""
+    few = own and size <= MAX_EXACT_ENTRIES and size * tried.size <= MAX_EXACT_PAIRS
+    return size <= SMALL or few or rule.block_size > 1 or not np.isfinite(tried).any()
+
+
 class Status(enum.StrEnum):
-    """Where the least risk was found, and what to make of it: `remedy`."""
+    """Where the least risk was found; `remedy` says what to do about it.
+
+    ``"interior"``: thresholds on both sides were tried, or lie beyond all noise. ``"keeps all"``: the estimate is y.
+    ``"kills all"``: the estimate is zero. ``"edge"``: at the end of the range of thresholds, with noise beyond it.
+
+    Examples
+    --------
+    >>> Status.EDGE.remedy
+    'The least risk is at the end of the range of thresholds. Widen the range, or leave thresholds out.'
+    """
 
     INTERIOR = "interior"
     KEEPS_ALL = "keeps all"
@@ -128,44 +161,49 @@ class Status(enum.StrEnum):
 
     @property
     def remedy(self) -> str:
-        """What to do about it, in words."""
+        """What to do about it."""
         return _REMEDIES[self]
 
 
 _REMEDIES = {
-    Status.INTERIOR: "Nothing: the least risk lies between thresholds that were tried on both sides.",
+    Status.INTERIOR: "Nothing: thresholds on both sides were tried, or lie beyond all noise.",
     Status.KEEPS_ALL: (
-        "No threshold is expected to beat y itself. Check that sigma is not too small; else y has little but signal "
-        "in it, or its energy is spread over all entries: try a transform in which it is sparse."
+        "No threshold is expected to beat y itself. Check that sigma is not too small. If it is right, y is mostly "
+        "signal, or its energy is spread over all entries: try a transform in which it is sparse."
     ),
     Status.KILLS_ALL: (
-        "No entry stands out of the noise, and zero is the best estimate. Check that sigma is not too large; else "
-        "try a transform in which the signal is sparse."
+        "No entry stands out from the noise, and zero is the best estimate. Check that sigma is not too large. If it "
+        "is right, try a transform in which the signal is sparse."
     ),
-    Status.EDGE: (
-        "The least risk is at the end of the range of thresholds: a better one may lie beyond. Widen the range, or "
-        "leave thresholds out for the default grid."
-    ),
+    Status.EDGE: ("The least risk is at the end of the range of thresholds. Widen the range, or leave thresholds out."),
 }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection:
-    """The threshold of least estimated risk, and what was found on the way.
+    """The threshold of least estimated risk, with the estimate and the risk curve.
 
     Attributes
     ----------
     threshold : float
-        In units of y; infinity means kill everything.
+        In units of y; infinity sets everything to zero.
     risk, dof : float
         The estimates at that threshold, summed over the entries.
     estimate : ndarray
-        The rule applied to y at that threshold, with the shape of y; computed when first asked for, from y as it is
-        then.
+        The rule applied to y at that threshold, with the shape of y. It is computed on first access, from y as it
+        is then.
     curve : RiskCurve
         All thresholds that were tried.
     status : Status
         ``"interior"``, ``"keeps all"``, ``"kills all"`` or ``"edge"``; ``status.remedy`` says what to do.
+    rule : Rule
+        The rule, as it was passed.
+    data : array_like or Magnitudes
+        The data, as they were passed; not a copy.
+
+    See Also
+    --------
+    select_threshold : Returns this.
     """
 
     threshold: float
@@ -174,15 +212,15 @@ class Selection:
     curve: RiskCurve
     status: Status
     rule: Rule
-    _y: Any = field(default=None)
+    data: Any = None
 
     @functools.cached_property
     def estimate(self) -> NDArray[Any]:
         """The rule applied to y at the threshold."""
-        if isinstance(self._y, Magnitudes):
+        if isinstance(self.data, Magnitudes):
             msg = "a sample of magnitudes has no estimate. Apply the rule to y: selection.rule(y, selection.threshold)."
             raise AttributeError(msg)
-        out: NDArray[Any] = self.rule(np.asarray(self._y), self.threshold)
+        out: NDArray[Any] = self.rule(np.asarray(self.data), self.threshold)
         return out
 
     def plot(self, ax: Any = None) -> Any:
@@ -218,6 +256,21 @@ def select_threshold(
     Selection
         The threshold, the estimate, its risk and degrees of freedom, the whole curve, and a status.
 
+    See Also
+    --------
+    risk_curve : The risk at all thresholds.
+    compare : Select by several methods.
+    threshold_coeffs : Do so for every band of a wavelet transform.
+
+    Notes
+    -----
+    This is the algorithm of the paper [1]_: estimate the risk at every threshold of a grid and take the least.
+
+    References
+    ----------
+    .. [1] C.-A. Deledalle, G. Peyré and J. Fadili, "Stein COnsistent Risk Estimator (SCORE) for hard thresholding",
+       SPARS 2013, hal-00776303.
+
     Examples
     --------
     >>> y = np.random.default_rng(0).normal(size=1000)
@@ -232,19 +285,24 @@ def select_threshold(
     sample, curve, picked = _curve(y, thresholds, sigma, rule, as_method(method))
     k = int(np.argmin(curve.risk) if picked is None else np.searchsorted(curve.thresholds, picked))
     t = float(curve.thresholds[k])
-    status = _status(sample, curve.thresholds, k, rule)
-    return Selection(t, float(curve.risk[k]), float(curve.dof[k]), curve, status, rule, y)
+    status = _status(sample, curve, k, rule)
+    return Selection(t, float(curve.risk[k]), float(curve.dof[k]), curve, status, original(rule), y)
 
 
-def _status(sample: Magnitudes, thresholds: Array, k: int, rule: Rule) -> Status:
-    t = thresholds[k]
-    killed = int(np.searchsorted(sample.nodes, t, side="left"))
-    if killed == sample.nodes.size:
+def _status(sample: Magnitudes, curve: RiskCurve, k: int, rule: Rule) -> Status:
+    t = curve.thresholds[k]
+    if sample.nodes[-1] < t:
         return Status.KILLS_ALL
-    if killed == 0 and np.array_equal(rule(sample.nodes, t), sample.nodes):
-        return Status.KEEPS_ALL
-    finite = np.flatnonzero(np.isfinite(thresholds))
-    return Status.EDGE if k in (finite[0], finite[-1]) else Status.INTERIOR
+    if sample.nodes[0] >= t:
+        values = rule(sample.nodes, t)
+        if np.array_equal(values, sample.nodes):
+            return Status.KEEPS_ALL
+        if not np.any(values):
+            return Status.KILLS_ALL
+    finite = curve.thresholds[np.isfinite(curve.thresholds)]
+    # Beyond the default grid there is no noise left to set to zero, only signal.
+    past_noise = default_thresholds(sample.size, curve.sigma, rule.block_size)[-2]
+    return Status.EDGE if t == finite[0] > 0 or t == finite[-1] < past_noise else Status.INTERIOR
 
 
 def compare(
@@ -261,13 +319,17 @@ def compare(
     y, sigma, rule
         As in `risk_curve`.
     methods : iterable, optional
-        Names or objects. The default is every method with a name that can treat the rule.
+        Names or objects. The default is every method with a name that treats the rule.
 
     Returns
     -------
     dict of Selection
-        By name, or by the representation of an object. With methods that estimate no risk, such as the universal
-        threshold, risk and curve are those of the default method.
+        By name, or by the representation of an object. Methods such as the universal threshold estimate no risk:
+        their risk and curve are those of the default method.
+
+    See Also
+    --------
+    select_threshold : Select by one method.
 
     Examples
     --------

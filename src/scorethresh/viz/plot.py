@@ -100,7 +100,7 @@ def plot_selection(selection: Selection, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(ax)
     sigma = selection.curve.sigma
-    y = selection._y
+    y = selection.data
     sample = y if isinstance(y, Magnitudes) else Magnitudes.compress(y, sigma=sigma)
     edges, counts, beyond = _histogram(sample, sigma)
     points = np.linspace(edges[0], edges[-1], 600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,7 +64,7 @@ class BlockScore(BlockMethod):
         tried = finite_part(thresholds)
         residual, dof = np.zeros((2, thresholds.size))
         with np.errstate(over="ignore"):  # the square of a norm may be infinite
-            residual[tried.size :] = sample.weights @ np.square(sample.nodes)
+            residual[tried.size :] = np.sum(sample.weights * np.square(sample.nodes))
             if tried.size:
                 residual[: tried.size], dof[: tried.size] = _smooth_sums(sample, tried, rule)
                 dof[: tried.size] += _jump_sum(sample, tried, rule, self.resolution(sample.size, sigma))
@@ -98,7 +99,7 @@ def _straight_sums(sample: Magnitudes, thresholds: Array, rule: PiecewiseLinear,
 
     There ``(r - g)^2 = a^2 - 2 a (1 - b) r + (1 - b)^2 r^2`` and the divergence is ``d b + (d - 1) a / r``.
     """
-    r, weights = sample.nodes, sample.weights
+    r = sample.nodes
     starts, a, b = (
         np.stack([np.broadcast_to(value, thresholds.shape) for value in values])
         for values in zip(*rule.pieces(thresholds), strict=True)
@@ -107,21 +108,28 @@ def _straight_sums(sample: Magnitudes, thresholds: Array, rule: PiecewiseLinear,
     cuts = np.vstack([np.searchsorted(r, starts), np.full(thresholds.size, r.size)])
     cuts[0] = 0
 
-    def total(factors: Array, power: int) -> Array:
+    def total(factors: Array, power: Callable[[], Array]) -> Array:
         if not factors.any():
             return np.zeros(thresholds.size)
-        values = weights * np.power(r, power, out=np.zeros(r.size), where=r > 0) if power else weights
-        within = np.diff(_cumulative(values)[cuts], axis=0)
+        within = np.diff(_cumulative(sample.weights * power())[cuts], axis=0)
         # Where the factor is 0 the sum may be infinite, or the difference of two infinities.
         sums: Array = np.multiply(factors, within, out=np.zeros(within.shape), where=factors != 0).sum(axis=0)
         return sums
 
     with np.errstate(over="ignore", invalid="ignore"):
-        residual = total(a**2, 0) + total(-2 * a * (1 - b), 1) + total((1 - b) ** 2, 2)
-        dof = total(size * b, 0) + total((size - 1) * a, -1)
+        residual = (
+            total(a**2, lambda: np.ones(r.size))
+            + total(-2 * a * (1 - b), lambda: r)
+            + total((1 - b) ** 2, lambda: np.square(r))
+        )
+        # A block of norm 0 has no direction: its ratio g / r is left out.
+        ratio = total((size - 1) * a, lambda: np.divide(1, r, out=np.zeros(r.size), where=r > 0))
+        dof = total(size * b, lambda: np.ones(r.size)) + ratio
     return residual, dof
 
 
 def _cumulative(values: Array) -> Array:
     """Return the sums of the first 0, 1, 2, ... values."""
-    return np.concatenate([[0.0], np.cumsum(values)])
+    sums = np.zeros(values.size + 1)
+    np.cumsum(values, out=sums[1:])
+    return sums
