@@ -6,10 +6,10 @@ import pytest
 import pywt
 
 import scorethresh as st
-from scorethresh.frames.transforms import dct_matrix
+from scorethresh.frames.dct import dct_matrix
 from scorethresh.noise.covariance import Stationary
-from scorethresh.noise.spectrum import _WIDTHS, _under_texture, estimate_spectrum
-from scorethresh.noise.windows import variability
+from scorethresh.noise.spectrum import estimate_spectrum
+from scorethresh.noise.texture import BLUR_WIDTHS, excess_variability, split_texture
 
 
 def test_mad_of_coefficients(rng):
@@ -146,7 +146,7 @@ def log_error(found, true):
 
 @pytest.mark.parametrize("shape", [(384, 384), (64, 64, 64)])
 @pytest.mark.parametrize("width", [0.6, 1.0])
-def test_the_spectrum_under_texture(rng, shape, width):
+def test_the_spectrumsplit_texture(rng, shape, width):
     """In the flattest windows there is some twice the power of the noise."""
     noise, power = blurred(rng, shape, width)
     assert log_error(estimate_spectrum(texture(rng, shape) + 20 * noise), 400 * power) == pytest.approx(0, abs=0.35)
@@ -161,9 +161,9 @@ def test_noise_of_any_spectrum_where_windows_are_flat(rng):
 
 def test_power_of_texture_and_blurred_noise_is_told_apart(rng):
     frequency = np.hypot(*np.indices((16, 16))) * np.pi / 16
-    noise, growth = 9 * np.exp(-((_WIDTHS[9] * frequency) ** 2)), rng.gamma(2.0, size=(16, 16)) / (0.1 + frequency)
+    noise, growth = 9 * np.exp(-((BLUR_WIDTHS[9] * frequency) ** 2)), rng.gamma(2.0, size=(16, 16)) / (0.1 + frequency)
     for times in (0.0, 0.5, 2.0):
-        found, misfit = _under_texture(noise + times * growth, growth, frequency > 0.2)
+        found, misfit = split_texture(noise + times * growth, growth, frequency > 0.2)
         np.testing.assert_allclose(found, noise)
         assert misfit < 1e-20
 
@@ -171,9 +171,9 @@ def test_power_of_texture_and_blurred_noise_is_told_apart(rng):
 def test_the_power_of_noise_is_even(rng):
     for count in (6, 100):
         power = (rng.normal(size=(4000, count)) ** 2).mean(axis=1)
-        assert variability(power, count) == pytest.approx(1, abs=4 * 2.33 / 4000**0.5)
+        assert excess_variability(power, count) == pytest.approx(1, abs=4 * 2.33 / 4000**0.5)
     strength = np.exp(0.2 * rng.normal(size=4000))
-    assert variability(strength * power, 100) == pytest.approx(1 + 0.2**2 * 100 / 2, rel=0.15)
+    assert excess_variability(strength * power, 100) == pytest.approx(1 + 0.2**2 * 100 / 2, rel=0.15)
 
 
 @pytest.mark.parametrize("shape", [(64,), (200,), (16, 16), (100, 100), (3, 200), (3, 3, 50), (20, 20, 20)])

@@ -1,1 +1,1 @@
-"""The noise w: its covariance, what counting and clipping do to it, and how it is read off the data."""
+"""The noise w: its covariance, counts, clipping, and the estimates of its level and its spectrum."""

@@ -1,11 +1,11 @@
-"""Noise that the ends of a range cut off: where they are, what is left of it, and the mean behind what was cut."""
+"""Clipped noise: the limits at which data were clipped, and the means before clipping."""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,74 +14,133 @@ from .._arrays import Floats
 from .._normal import phi
 from .._validate import Array
 
-# A value that so large a part of the entries shares, at the end of the range, is taken for a limit of the device. Noise
-# around it puts half of them there; where there are more, that is what the data are, not what was done to them.
-_CLIPPED = 1e-3, 0.6
+# The smallest or largest value is a clip limit if the share of entries that have it lies between these two. Fewer
+# are chance. Noise around a limit puts half of the entries there; more are a background that holds no noise.
+CLIPPED_SHARE = 1e-3, 0.6
+# A limit is met by more entries than this, so that a few equal extremes of a short signal are not taken for one.
+MIN_CLIPPED = 3
+# A limit is met by this many times as many entries as the value next to it. Clipping piles up all that lay beyond;
+# counts also have a smallest value, but without such a pile.
+PILE_UP = 1.5
 
-# Beyond so many noise levels from an end, nothing is cut.
-_FAR = 4.0
+# Noise levels between a mean and a limit beyond which clipping is neglected: there it moves the mean by 7e-6 levels.
+NEGLIGIBLE_DISTANCE = 4.0
+# Entries of the table of clipped moments. Linear interpolation is right to 1e-6.
+TABLE_SIZE = 3001
+
+# Noise levels between a local mean and a limit within which `near_clip_limits` calls noise clipped, and the side of
+# the box of the local mean. The noise of that mean is small against the distance.
+NEAR_DISTANCE = 3.0
+MEAN_BOX = 8
+
+
+class _ClippedNormal(NamedTuple):
+    """Mean and variance of ``max(t + Z, 0)``, Z standard normal, one entry per t."""
+
+    t: Array
+    mean: Array
+    variance: Array
 
 
 def find_clip_limits(y: NDArray[Any]) -> tuple[float, float]:
-    """Return the ends of the range at which values were cut off, infinite where none were. NaN is passed over."""
+    """Find the values at which data were clipped.
 
-    def end(least: Callable[[NDArray[Any]], Any], otherwise: float) -> float:
-        value = least(y)
-        there = y == value
-        count = np.count_nonzero(there)
-        if not max(_CLIPPED[0] * y.size, 3) < count < _CLIPPED[1] * y.size:
-            return otherwise
-        # What was beyond comes on top. Counts, too, have an end, but hardly more entries there than beside it.
-        beside = np.count_nonzero(y == least(y[~there]))
-        return float(value) if count > 1.5 * beside else otherwise
+    Parameters
+    ----------
+    y : ndarray
+        Data; NaN marks missing entries.
 
-    return end(np.nanmin, -math.inf), end(np.nanmax, math.inf)
+    Returns
+    -------
+    low, high : float
+        The limits; infinite where nothing was clipped.
+    """
+    return _clip_limit(y, np.nanmin, -math.inf), _clip_limit(y, np.nanmax, math.inf)
 
 
-def near_clip_limits(y: NDArray[Any], sigma: Array, ends: tuple[float, float]) -> NDArray[np.bool_]:
-    """Return where noise is cut off in any channel: its mean around there is within three levels of an end.
+def _clip_limit(y: NDArray[Any], extreme: Callable[[NDArray[Any]], Any], none: float) -> float:
+    """Return the smallest or largest value if it is a clip limit, else `none`."""
+    value = extreme(y)
+    there = y == value
+    count = np.count_nonzero(there)
+    low, high = CLIPPED_SHARE
+    if not max(low * y.size, MIN_CLIPPED) < count < high * y.size:
+        return none
+    rest = y[~(there | np.isnan(y))]
+    next_to_it = np.count_nonzero(rest == extreme(rest)) if rest.size else 0
+    return float(value) if count > PILE_UP * next_to_it else none
 
-    Data are (channels, 1, *shape), `sigma` broadcasts against them. NaN counts as the mean of the channel.
+
+def near_clip_limits(y: NDArray[Any], sigma: Array, limits: tuple[float, float]) -> NDArray[np.bool_]:
+    """Return where the noise of at least one channel is clipped: its local mean is within three levels of a limit.
+
+    Data are (channels, 1, *shape) and the result is (*shape); `sigma` broadcasts against the data. Missing entries,
+    marked by NaN, are replaced by the mean of their channel.
     """
     from scipy.ndimage import uniform_filter
 
     near = np.zeros(y.shape[2:], bool)
     for channel, level in zip(y[:, 0], np.broadcast_to(sigma, y.shape)[:, 0], strict=True):
         known = channel.astype(np.result_type(channel.dtype, np.float32))
-        middle = uniform_filter(np.nan_to_num(known, copy=False, nan=float(np.nanmean(known))), 8)
-        near |= (middle - ends[0] < 3 * level) | (ends[1] - middle < 3 * level)
+        mean = uniform_filter(np.nan_to_num(known, copy=False, nan=float(np.nanmean(known))), MEAN_BOX)
+        near |= (mean - limits[0] < NEAR_DISTANCE * level) | (limits[1] - mean < NEAR_DISTANCE * level)
     return near
-
-
-@functools.cache
-def _table() -> tuple[Array, Array, Array]:
-    """Return t, and the mean and the variance of max(t + Z, 0), Z of normal law."""
-    t = np.linspace(0, _FAR, 3001)
-    kept = np.array([math.erfc(-u / math.sqrt(2)) / 2 for u in t])
-    mean = t * kept + phi(t)
-    return t, mean, (t**2 + 1) * kept + t * phi(t) - mean**2
 
 
 def unclip(
     means: Floats, sigma: Array, limits: tuple[float, float], valid: NDArray[np.bool_] | None = None
 ) -> tuple[Floats, float]:
-    """Return the means before clipping, and the share of the noise variance that clipping left in valid entries."""
+    """Return the means of the noise before clipping, given those after it.
+
+    Parameters
+    ----------
+    means : ndarray, shape (channels, 1, *shape)
+        Means of clipped data. They are not changed.
+    sigma : ndarray
+        Noise level before clipping; broadcasts against the means.
+    limits : (float, float)
+        The values at which data were clipped; infinite for none.
+    valid : ndarray of bool, shape (*shape), optional
+        The entries over which the second result is averaged; all by default.
+
+    Returns
+    -------
+    means : ndarray
+        Means before clipping, within the limits; the argument itself if both limits are infinite.
+    share_left : float
+        The variance of the clipped noise over that of the noise, averaged over valid entries.
+
+    Notes
+    -----
+    The mean of ``max(x + sigma Z, 0)``, Z standard normal and ``t = x / sigma``, is ``sigma (t Phi(t) + phi(t))``,
+    which grows with t and is inverted by a table. Each limit is treated as if the other were far away.
+    """
     if not any(map(math.isfinite, limits)):
         return means, 1.0
-    t, cut, variance = _table()
+    clipped = _clipped_normal()
     out = means.copy()
+    unit = float(np.max(sigma))  # squares of small or large levels would leave the range of floats
     lost = total = 0.0
     for values, level in zip(out[:, 0], np.broadcast_to(sigma, means.shape)[:, 0], strict=True):
-        weight = np.square(level) if valid is None else np.square(level) * valid
+        weight = np.square(level / unit) if valid is None else np.square(level / unit) * valid
         total += float(weight.sum())
-        moves = []
-        for end, sign in zip(limits, (1, -1), strict=True):
-            if math.isfinite(end):
-                near = sign * (values - end) < _FAR * level
-                found = np.interp(sign * (values[near] - end) / level[near], cut, t)
-                lost += float(weight[near] @ (1 - np.interp(found, t, variance)))
-                moves.append((near, sign * level[near] * (found - np.interp(found, t, cut))))
-        for near, move in moves:
-            values[near] += move
+        shifts = []
+        for limit, sign in zip(limits, (1, -1), strict=True):
+            if math.isfinite(limit):
+                near = sign * (values - limit) < NEGLIGIBLE_DISTANCE * level
+                t = np.interp(sign * (values[near] - limit) / level[near], clipped.mean, clipped.t)
+                lost += float(weight[near] @ (1 - np.interp(t, clipped.t, clipped.variance)))
+                shifts.append((near, sign * level[near] * (t - np.interp(t, clipped.t, clipped.mean))))
+        for near, shift in shifts:
+            values[near] += shift
         np.clip(values, *limits, out=values)
-    return out, max(1 - lost / total, 0.0)
+    return out, max(1 - lost / total, 0.0) if total else 1.0
+
+
+@functools.cache
+def _clipped_normal() -> _ClippedNormal:
+    """Tabulate ``t Phi(t) + phi(t)`` and ``(t^2 + 1) Phi(t) + t phi(t)`` minus its square."""
+    t = np.linspace(0, NEGLIGIBLE_DISTANCE, TABLE_SIZE)
+    cdf = np.array([math.erfc(-u / math.sqrt(2)) / 2 for u in t])
+    mean = t * cdf + phi(t)
+    return _ClippedNormal(t, mean, (t**2 + 1) * cdf + t * phi(t) - mean**2)

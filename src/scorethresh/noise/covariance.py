@@ -1,9 +1,9 @@
-"""Noise by its covariance: white, or stationary with a power spectrum; the variance behind a filter."""
+"""Covariances of Gaussian noise: white, or stationary with a power spectrum; the noise variance behind a filter."""
 
 from __future__ import annotations
 
+import abc
 import functools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,13 +12,43 @@ import numpy as np
 from .._arrays import cropped, reflect_index
 from .._validate import Array
 
-# The least noise variance of a band, over that of white noise of the same level.
-_LEAST = 1e-8
+# Smallest noise variance behind a filter, over that of white noise of the same level. It stands for the rounding of
+# single precision, whose relative error is 6e-8, and keeps divisions by the variance finite.
+MIN_RELATIVE_VARIANCE = 1e-8
+
+
+class Covariance(abc.ABC):
+    """The covariance of noise with mean zero. A subclass states all four members."""
+
+    @property
+    @abc.abstractmethod
+    def variance(self) -> float:
+        """The variance of an entry: the mean of the power over all frequencies."""
+
+    @property
+    @abc.abstractmethod
+    def mean_squared_power(self) -> float:
+        """The mean of the squared power over all frequencies; ``sigma^4`` if the noise is white.
+
+        The squared norm of n entries of such noise has the variance ``2 n mean_squared_power``.
+        """
+
+    @abc.abstractmethod
+    def filter_variances(self, filters: Sequence[Array]) -> Array:
+        """Return the variance of the noise behind separable filters.
+
+        `filters[axis]` holds the filters of one axis as rows. Entry ``[i, j, ...]`` of the result belongs to the
+        product of row i along the first axis, row j along the second, and so on.
+        """
+
+    @abc.abstractmethod
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """Draw noise. Axes in front of those of the noise hold independent draws."""
 
 
 @dataclass(frozen=True)
-class White:
-    """Noise that is independent from entry to entry, of one level."""
+class White(Covariance):
+    """Noise that is independent from entry to entry, with standard deviation `sigma`."""
 
     sigma: float
 
@@ -29,12 +59,12 @@ class White:
 
     @property
     def mean_squared_power(self) -> float:
-        """The mean square of the power at a frequency."""
+        """The squared power, which is the same at all frequencies."""
         return self.sigma**4
 
     def filter_variances(self, filters: Sequence[Array]) -> Array:
-        """Return the variance behind every combination of filters: one row of `filters[axis]` per axis."""
-        energy: list[Array] = [(rows**2).sum(axis=1) for rows in filters]
+        """Return ``sigma^2`` times the energy of each product of filters."""
+        energy: list[Array] = [np.square(rows).sum(axis=1) for rows in filters]
         return self.sigma**2 * functools.reduce(np.multiply.outer, energy)
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -43,37 +73,43 @@ class White:
 
 
 @dataclass(frozen=True, eq=False)
-class Stationary:
-    """Stationary noise; `power` is ``E |fftn(w)|^2 / w.size`` on the grid of `numpy.fft.fftn`."""
+class Stationary(Covariance):
+    """Noise whose covariance depends on the distance of two entries only.
+
+    `power` is ``E |fftn(w)|^2 / w.size`` on the grid of `numpy.fft.fftn`. The covariance of two entries is its inverse
+    Fourier transform at their distance, which is taken modulo the size of the grid.
+    """
 
     power: Array
 
     @property
     def variance(self) -> float:
-        """The variance of an entry."""
+        """The variance of an entry: the mean power."""
         return float(self.power.mean())
 
     @property
     def mean_squared_power(self) -> float:
-        """The mean square of the power at a frequency."""
+        """The mean of the squared power."""
         return float(np.square(self.power).mean())
 
     def filter_variances(self, filters: Sequence[Array]) -> Array:
-        """Return the variance behind every combination of filters: one row of `filters[axis]` per axis."""
+        """Return the variance behind each product of filters: ``sum_d covariance(d) autocorrelation(d)``.
+
+        The sum over the distances d is separable, so it is taken axis by axis. Only distances within a filter occur.
+        """
         out = self.power
-        for rows in filters:  # each turns the first axis into one of filters, and puts it last
+        for rows in filters:  # replace the first axis, of frequencies, by a last one, of filters
             n, size = out.shape[0], rows.shape[1]
             distance = np.arange(size) % n
             covariance = np.fft.rfft(out, axis=0).real[np.minimum(distance, n - distance)] / n
-            lags = _lags(rows)
-            lags[:, 1:] *= 2
-            out = np.tensordot(covariance, lags, axes=([0], [1]))
-        # Where there is no noise at all, a little is taken to be, about as much as single precision adds.
-        out = np.maximum(out, _LEAST * White(math.sqrt(self.power.mean())).filter_variances(filters))
-        return out
+            weights = _autocorrelations(rows)
+            weights[:, 1:] *= 2  # distances of either sign
+            out = np.tensordot(covariance, weights, axes=([0], [1]))
+        white = White(1.0).filter_variances(filters)
+        return np.maximum(out, MIN_RELATIVE_VARIANCE * self.variance * white)
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-        """Draw noise; of leading axes beyond those of `power`, each entry is a draw of its own."""
+        """Draw noise on the whole grid and crop it to `shape`."""
         axes = range(-self.power.ndim, 0)
         lead = shape[: -self.power.ndim]
         white = rng.normal(size=lead + self.power.shape)
@@ -81,29 +117,33 @@ class Stationary:
         return np.ascontiguousarray(cropped(drawn, map(slice, shape[len(lead) :])))
 
 
-Covariance = White | Stationary
-
-
 def reflected_variance(rows: Array, n: int) -> Array:
-    """Return the mean variance behind filters of n entries of white noise of level 1, continued by reflection.
+    """Return the mean variance behind filters of white noise of level 1, n entries extended by reflection.
 
-    An entry comes again every 2 n, and mirrored: over all positions, that is at every odd distance once.
+    The mean is over all positions of the period ``2 n``. Two entries at distance d are the same one if d is a multiple
+    of ``2 n``; if d is odd, they are the same one at 2 of the ``2 n`` positions. With the autocorrelation r of a
+    filter,
+
+        mean variance = r(0) + 2 sum_k r(2 n k) + (2 / n) sum_{d odd} r(d).
     """
-    lags = _lags(rows)
-    energy: Array = lags[:, 0] + 2 * lags[:, 2 * n :: 2 * n].sum(axis=1) + 2 * lags[:, 1::2].sum(axis=1) / n
-    return np.maximum(energy, 0.0)
+    r = _autocorrelations(rows)
+    variance: Array = r[:, 0] + 2 * r[:, 2 * n :: 2 * n].sum(axis=1) + 2 * r[:, 1::2].sum(axis=1) / n
+    return np.maximum(variance, 0.0)
 
 
 def reflected_variances(row: Array, n: int) -> Array:
-    """Return the variance behind a filter at every position in n entries of white noise, continued by reflection."""
-    at = reflect_index(np.arange(n)[:, None] - np.arange(row.size), n)
-    folded = np.zeros((n, n))
-    np.add.at(folded, (np.arange(n)[:, None], at), row)
-    out: Array = np.square(folded).sum(axis=1)
+    """Return the variance behind a filter at each of n entries of white noise of level 1, extended by reflection.
+
+    Taps that meet the same entry are added up before they are squared.
+    """
+    entries = reflect_index(np.arange(n)[:, None] - np.arange(row.size), n)
+    taps = np.zeros((n, n))
+    np.add.at(taps, (np.arange(n)[:, None], entries), row)
+    out: Array = np.square(taps).sum(axis=1)
     return out
 
 
-def _lags(rows: Array) -> Array:
-    """Return the sum of the products of the entries of a filter that lie 0, 1, 2, ... apart; filters are rows."""
+def _autocorrelations(rows: Array) -> Array:
+    """Return ``r(d) = sum_k f(k) f(k + d)`` for d = 0, 1, ... and every row f."""
     size = rows.shape[1]
     return np.stack([np.fft.irfft(np.abs(np.fft.rfft(row, 2 * size)) ** 2, 2 * size)[:size] for row in rows])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,143 +13,232 @@ from numpy.typing import NDArray
 from .._arrays import along
 from .._validate import Array
 from .covariance import Stationary
+from .texture import FLAT_SHARE, excess_variability, split_texture
 from .windows import (
     MAX_WINDOW_ENTRIES,
     MEDIAN_OF_NORMAL,
-    dct_matrix,
+    cut_windows,
+    dct_filters,
     dct_of_windows,
-    is_discrete,
+    frequency_sums,
+    has_repeated_values,
+    is_constant,
+    normalise,
+    relative_frequencies,
     usable_windows,
-    variability,
 )
 
-# Spectra: frequencies below the first part of the largest are where signal is nearly everywhere; those from there up to
-# the second part tell how much noise there may be below.
-_LOW = 0.1, 0.2
+# Entries along the longest axis below which nothing tells noise from signal.
+MIN_LENGTH = 4
+# Sides of the windows by the number of axes. Longer windows resolve the spectrum better, and fewer of them are flat.
+BLOCK_SIDES = {1: 64, 2: 16, 3: 8}
+# Fewest flat windows, if there are as many: fewer make the median too noisy.
+MIN_FLAT_WINDOWS = 32
 
-# Spectra under texture: how much more than that of noise the power of flat windows has to vary from one to the next;
-# widths of the blur that the noise may have; how far, in mean square, the power may be from what such noise and texture
-# make, over how much it varies, up to a limit; and between which parts of it the noise may then be.
-_UNEVEN = 2.5
-_WIDTHS = np.array([0.0, *np.geomspace(0.15, 3.0, 25)])
-_MISFIT, _PARTS = (0.025, 0.1), (0.125, 0.8)
+# Relative frequencies below the first are filled by signal in nearly all windows. There the power is at most
+# `LOW_FREQUENCY_SLACK` times that of the frequencies up to the second, continued. A smaller factor removes more signal,
+# a larger one keeps noise that grows towards low frequencies. Cat, on which the README reports, had a say in this rule.
+LOW_FREQUENCIES = 0.1, 0.2
+LOW_FREQUENCY_SLACK = 1.5
+
+# When texture is removed from the power of flat windows. That assumes blurred white noise, so all three must hold.
+# Smallest excess variability of flat windows: smaller values take other noise for blurred noise and texture.
+MIN_EXCESS = 2.5
+# Largest misfit of the two together. Seven development images and synthetic textures come out the same at 0.06 and
+# 0.1; grass, on which the README reports, does not.
+MAX_MISFIT = 0.1
+# Range of the noise's share of the power. Below, the fit is a matter of chance, and power that is too low costs more
+# than power that is too high; above, there is little to remove.
+NOISE_SHARE = 0.125, 0.8
+
+# Range of the factor by which `spectrum_from_dct` undoes the smoothing by windows, so that steep spectra stay positive.
+SMOOTHING_FACTORS = 0.5, 2.0
+
+_TINY = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class _WindowEnergy:
+    """Squared DCT coefficients of all windows, (windows, *block), and the indices of usable ones.
+
+    Windows lie on a `grid`, `steps` entries apart.
+    """
+
+    energy: Array
+    usable: NDArray[np.int64]
+    grid: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def block(self) -> tuple[int, ...]:
+        """The shape of a window."""
+        return self.energy.shape[1:]
+
+
+class _FlatPower(NamedTuple):
+    """What flat windows tell about some coefficients.
+
+    The noise power by their median, their mean power, its growth to the other windows, and how much more than that of
+    noise their power varies.
+    """
+
+    median: Array
+    mean: Array
+    growth: Array
+    excess: float
 
 
 def estimate_spectrum(y: Array) -> Array:
-    """Return the power spectrum of stationary noise, on the grid of `numpy.fft.fftn`. NaN marks missing entries.
+    """Estimate the power spectrum of stationary noise.
 
-    At every frequency it is the median of the squared DCT coefficients in the flattest tenth of all windows: flat by
-    other frequencies of theirs, and by the same ones two windows away, where the noise is another. The lowest, where
-    hardly a window is without signal, may not exceed the others, continued, by much. Where texture is everywhere, that
-    is too much: if flat windows differ by more than noise would, and their power is well explained by texture and white
-    noise that was blurred, the latter is returned.
+    Parameters
+    ----------
+    y : ndarray
+        Noisy signal, image or volume; NaN marks missing entries.
+
+    Returns
+    -------
+    ndarray
+        ``E |fftn(w)|^2 / w.size`` on the grid of `numpy.fft.fftn`; zeros if y is constant.
+
+    Notes
+    -----
+    At every DCT frequency, the power is the median of the squares over the flattest tenth of the windows, divided by
+    the median of a squared standard normal variable. The squares that are read do not decide which windows are flat:
+    other frequencies of the window do, and the same frequencies of windows that are two windows away, whose noise is
+    nearly independent. Low frequencies are bounded by their neighbours, because few windows are without signal there.
+
+    If texture is everywhere, the power of flat windows is too large. It is split into texture and blurred white noise
+    if they explain it well, see `split_texture`.
     """
-    if max(y.shape) < 4:
+    if max(y.shape) < MIN_LENGTH:
         msg = f"y is too small to tell noise from signal, with shape {y.shape}. Pass the power spectrum of the noise."
         raise ValueError(msg)
-    if np.nanmin(y) == np.nanmax(y):
+    if is_constant(y):
         return np.zeros(y.shape)
-    block = [min({1: 64, 2: 16, 3: 8}[y.ndim], n) for n in y.shape]
-    least = math.ceil((y.size * math.prod(block) / MAX_WINDOW_ENTRIES) ** (1 / y.ndim))
-    steps = [max(b // 2, least) for b in block]
-    view = np.lib.stride_tricks.sliding_window_view(y, block)[tuple(slice(None, None, s) for s in steps)]
-    grid, view = view.shape[: y.ndim], view.reshape(-1, *block)
-    whole = np.flatnonzero(usable_windows(view, is_discrete(y)))
-    if not whole.size:
+    unit, exponent = normalise(y)
+    power = spectrum_from_dct(_noise_power(_window_energy(unit)), y.shape)
+    with np.errstate(over="ignore"):
+        out: Array = np.ldexp(power, 2 * exponent)
+    if not (np.isfinite(out).all() and out.any()):
+        msg = f"y has noise near 1e{round(exponent * math.log10(2))}, whose square is not a float. Rescale y."
+        raise ValueError(msg)
+    return out
+
+
+def _window_energy(y: Array) -> _WindowEnergy:
+    """Cut windows that overlap by half, or fewer if y is large; raise ValueError if none is usable."""
+    block = tuple(min(BLOCK_SIDES[y.ndim], n) for n in y.shape)
+    min_step = math.ceil((y.size * math.prod(block) / MAX_WINDOW_ENTRIES) ** (1 / y.ndim))
+    steps = tuple(max(side // 2, min_step) for side in block)
+    view = cut_windows(y, range(y.ndim), block, steps)
+    windows = view.reshape(-1, *block)
+    usable = np.flatnonzero(usable_windows(windows, has_repeated_values(y)))
+    if not usable.size:
         sides = " x ".join(map(str, block))
         msg = (
             f"y has no window of {sides} entries without NaN and constant parts. Pass the power spectrum of the noise, "
             "or noise='white' and sigma."
         )
         raise ValueError(msg)
-    coefficients, order = dct_of_windows(view)
-    energy = coefficients**2
-    usual = np.median(energy[whole], axis=0)
-    contrast = np.log1p(energy / np.maximum(usual, np.finfo(float).tiny))
-    height, even, varies = order / order.max(), order % 2 == 0, order > 0
-    low = height <= _LOW[1]
-    away = [math.ceil(2 * b / s) for b, s in zip(block, steps, strict=True)]
-    # How far windows are independent, for they overlap.
-    shares = [min(((g - 1) * s + b) / (g * b), 1.0) for g, s, b in zip(grid, steps, block, strict=True)]
-    (power, quiet, growth), uneven = np.zeros((3, *block)), 0.0
-    for read, others in ((low, ~low), (~low & even, varies & ~even), (~low & ~even, varies & even)):
-        score = contrast[:, others].mean(axis=1)
-        if (read & varies).any():
-            same = contrast[:, read & varies].mean(axis=1).reshape(grid)
-            score += _around(same, away).ravel()
-        flat, rest = np.split(whole[np.argsort(score[whole])], [max(whole.size // 10, min(whole.size, 32))])
-        # The median of few squares is too large in the mean.
-        count = flat.size * math.prod(shares) ** 0.8
-        seen = energy[flat][:, read]
-        power[read] = np.median(seen, axis=0) / (MEDIAN_OF_NORMAL**2 * min(1 + 2 / count, 2.2))
-        quiet[read] = seen.mean(axis=0)
+    return _WindowEnergy(np.square(dct_of_windows(windows)), usable, view.shape[: y.ndim], steps)
+
+
+def _noise_power(windows: _WindowEnergy) -> Array:
+    """Return the power of the noise at every DCT coefficient of a window."""
+    sums = frequency_sums(windows.block)
+    low, even, varying = relative_frequencies(windows.block) <= LOW_FREQUENCIES[1], sums % 2 == 0, sums > 0
+    typical = np.median(windows.energy[windows.usable], axis=0)
+    contrast = np.log1p(windows.energy / np.maximum(typical, _TINY))
+    median, mean, growth = np.zeros((3, *windows.block))
+    excess = []
+    for read, judging in ((low, ~low), (~low & even, varying & ~even), (~low & ~even, varying & even)):
+        score = contrast[:, judging].mean(axis=1)
+        if (read & varying).any():
+            score += _mean_two_windows_away(contrast[:, read & varying].mean(axis=1), windows)
+        found = _flat_power(windows, read, score)
+        median[read], mean[read], growth[read] = found.median, found.mean, found.growth
         if read is not low:
-            relative = seen / np.maximum(quiet[read], np.finfo(float).tiny)
-            uneven += variability(relative.mean(axis=1), seen.shape[1]) / 2
-        if rest.size:
-            growth[read] = np.maximum(energy[rest][:, read].mean(axis=0) - quiet[read], 0.0)
-    power[~varies] = power[order == 1].mean()  # the mean of a window is signal
-    power = np.maximum(power, np.finfo(float).tiny)
-    square = (np.indices(block) ** 2).sum(axis=0)
-    known = (height >= _LOW[0]) & low
-    if np.unique(square[known]).size > 1:
-        slope, start = np.polyfit(square[known], np.log(power[known]), 1)
-        most = 1.5 * np.exp(start + min(slope, 0.0) * square)
-        power = np.where(height < _LOW[0], np.minimum(power, most), power)
-    if y.ndim > 1 and uneven > _UNEVEN:
-        blurred, misfit = _under_texture(quiet, growth, order > 1)
-        if misfit < min(_MISFIT[0] * uneven, _MISFIT[1]) and _PARTS[0] < blurred.mean() / power.mean() < _PARTS[1]:
-            power = blurred
-    return spectrum_from_dct(power, y.shape)
+            excess.append(found.excess)
+    power = _bounded_at_low_frequencies(median, sums)
+    if len(windows.block) > 1 and np.mean(excess) > MIN_EXCESS:
+        noise, misfit = split_texture(mean, growth, sums > 1)
+        if misfit < MAX_MISFIT and NOISE_SHARE[0] < noise.mean() / power.mean() < NOISE_SHARE[1]:
+            return noise
+    return power
 
 
-def _under_texture(quiet: Array, growth: Array, used: NDArray[np.bool_]) -> tuple[Array, float]:
-    """Return the power of blurred white noise that, with texture, best explains that of flat windows, and the misfit.
+def _flat_power(windows: _WindowEnergy, read: NDArray[np.bool_], score: Array) -> _FlatPower:
+    """Return the power of coefficients `read` in the windows with the lowest score."""
+    usable = windows.usable
+    count = max(int(FLAT_SHARE * usable.size), min(usable.size, MIN_FLAT_WINDOWS))
+    flat, rest = np.split(usable[np.argsort(score[usable])], [count])
+    # Windows overlap: along an axis, this share of them would cover the data without overlap.
+    shares = [
+        min(((n - 1) * step + side) / (n * side), 1.0)
+        for n, step, side in zip(windows.grid, windows.steps, windows.block, strict=True)
+    ]
+    independent = flat.size * math.prod(shares)
+    energy = windows.energy[flat][:, read]
+    # The mean of the median of k squares is too large by 1 + 2 / k, and by 1 / 0.6745^2 if k is 1.
+    bias = min(1 + 2 / independent, 1 / MEDIAN_OF_NORMAL**2)
+    median = np.median(energy, axis=0) / (MEDIAN_OF_NORMAL**2 * bias)
+    mean = energy.mean(axis=0)
+    growth = np.maximum(windows.energy[rest][:, read].mean(axis=0) - mean, 0.0) if rest.size else np.zeros(mean.shape)
+    relative = (energy / np.maximum(mean, _TINY)).mean(axis=1)
+    return _FlatPower(median, mean, growth, excess_variability(relative, mean.size) if mean.size else 1.0)
 
-    The power of texture in flat windows is taken to be in proportion to its growth from there to others.
+
+def _bounded_at_low_frequencies(power: Array, sums: NDArray[np.int64]) -> Array:
+    """Bound the power at low frequencies by that of the frequencies next to them.
+
+    The bound continues ``log(power)`` as a line in the squared frequency, which never grows.
     """
-    frequencies = np.meshgrid(*(np.arange(n) * (math.pi / n) for n in quiet.shape), indexing="ij")
-    shapes = np.exp(-np.multiply.outer(_WIDTHS**2, np.square(frequencies).sum(axis=0)))
-    scale = np.maximum(quiet[used], np.finfo(float).tiny)
-    noise, texture = shapes[:, used] / scale, growth[used] / scale
-    # Least squares of 1 = level * noise + times * texture, neither of the two negative, at every width.
-    nn, nt, tt = (noise**2).sum(axis=1), noise @ texture, texture @ texture
-    n, t = noise.sum(axis=1), texture.sum()
-    times = np.maximum((nn * t - nt * n) / np.maximum(nn * tt - nt**2, np.finfo(float).tiny), 0.0)
-    level = np.maximum((n - nt * times) / nn, 0.0)
-    misfit = ((1 - level[:, None] * noise - times[:, None] * texture) ** 2).mean(axis=1)
-    best = int(np.argmin(misfit))
-    return level[best] * shapes[best], float(misfit[best])
+    power = np.where(sums > 0, power, power[sums == 1].mean())  # the mean of a window is signal
+    power = np.maximum(power, _TINY)
+    frequency = sums / sums.max()
+    squared = np.square(np.indices(power.shape)).sum(axis=0)
+    lowest, highest = LOW_FREQUENCIES
+    known = (frequency >= lowest) & (frequency <= highest)
+    if np.unique(squared[known]).size < 2:
+        return power
+    slope, start = np.polyfit(squared[known], np.log(power[known]), 1)
+    bound = LOW_FREQUENCY_SLACK * np.exp(start + min(slope, 0.0) * squared)
+    return np.where(frequency < lowest, np.minimum(power, bound), power)
 
 
-def _around(values: Array, steps: Sequence[int]) -> Array:
-    """Return the mean of the values so many steps away, on both sides along every axis; NaN counts as the largest."""
-    values = np.where(np.isnan(values), np.nanmax(values), values)
+def _mean_two_windows_away(values: Array, windows: _WindowEnergy) -> Array:
+    """Return the mean of the values of the windows two sides away, on both sides along every axis.
+
+    At the border both are taken from the inner side. NaN counts as the largest value.
+    """
+    values = np.where(np.isnan(values), np.nanmax(values), values).reshape(windows.grid)
     out, count = np.zeros(values.shape), 0
-    for axis, step in enumerate(steps):
-        n = values.shape[axis]
-        if n > step:
-            near, far = np.arange(n) - step, np.arange(n) + step
-            for at in (np.where(near < 0, far, near), np.where(far >= n, near, far)):
-                out += np.take(values, np.clip(at, 0, n - 1), axis)
+    for axis, (side, step) in enumerate(zip(windows.block, windows.steps, strict=True)):
+        n, distance = values.shape[axis], math.ceil(2 * side / step)
+        if n > distance:
+            before, after = np.arange(n) - distance, np.arange(n) + distance
+            for index in (np.where(before < 0, after, before), np.where(after >= n, before, after)):
+                out += np.take(values, np.clip(index, 0, n - 1), axis)
                 count += 1
-    return out / max(count, 1)
+    return out.ravel() / max(count, 1)
 
 
 def spectrum_from_dct(power: Array, shape: Sequence[int]) -> Array:
-    """Return the spectrum, on the grid of `numpy.fft.fftn`, of which the DCT of windows sees this power.
+    """Return the spectrum, on the grid of `numpy.fft.fftn`, that windows see as `power` per DCT coefficient.
 
-    Windows see it smoothed; what that takes from the power, put on the grid, is given back, once.
+    Windows smooth the spectrum. The smoothing of the interpolated power is computed, and divided out once.
     """
-    seen = Stationary(_between(power, shape)).filter_variances([dct_matrix(b) for b in power.shape])
-    return _between(power * np.clip(power / seen, 0.5, 2.0), shape)
+    seen = Stationary(_interpolated(power, shape)).filter_variances(dct_filters(power.shape))
+    return _interpolated(power * np.clip(power / seen, *SMOOTHING_FACTORS), shape)
 
 
-def _between(power: Array, shape: Sequence[int]) -> Array:
-    """Return a spectrum that is known at the frequencies of the DCT on the grid of `numpy.fft.fftn`."""
-    for axis, (block, n) in enumerate(zip(power.shape, shape, strict=True)):
-        k = np.minimum(2 * block * np.abs(np.fft.fftfreq(n)), block - 1)
-        low = np.maximum(np.minimum(k.astype(int), block - 2), 0)
-        share = along(k - low, axis, len(shape))
-        power = np.take(power, low, axis) * (1 - share) + np.take(power, np.minimum(low + 1, block - 1), axis) * share
+def _interpolated(power: Array, shape: Sequence[int]) -> Array:
+    """Interpolate linearly from the frequencies of the DCT to the grid of `numpy.fft.fftn`."""
+    for axis, (side, n) in enumerate(zip(power.shape, shape, strict=True)):
+        k = np.minimum(2 * side * np.abs(np.fft.fftfreq(n)), side - 1)
+        lower = np.maximum(np.minimum(k.astype(int), side - 2), 0)
+        upper = np.minimum(lower + 1, side - 1)
+        share = along(k - lower, axis, len(shape))
+        power = np.take(power, lower, axis) * (1 - share) + np.take(power, upper, axis) * share
     return power

@@ -1,54 +1,137 @@
-"""Windows of the data: which are usable, their DCT, and how much their power varies."""
+"""Windows of the data and their DCT, from which the level and the spectrum of the noise are estimated.
+
+White noise has the same variance at all frequencies of a window. A signal that is smooth or has few edges fills the low
+ones, and leaves many windows alone.
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validate import Array
-from ..frames.transforms import dct_matrix as dct_matrix
+from ..frames.dct import dct_matrix
 
-# The median of |N(0, 1)|, and the quantile of N(0, 1) at 0.8.
-_MEDIAN, _FIFTH = 0.6744897501960817, 0.8416212335729143
-MEDIAN_OF_NORMAL = _MEDIAN
+# The median of |Z|, Z standard normal: the median of magnitudes of noise, over this, is its level.
+MEDIAN_OF_NORMAL = 0.6744897501960817
 
-# How many entries of windows are enough.
+# Entries of all windows together: from larger data, fewer windows are taken. More windows cost time and memory.
 MAX_WINDOW_ENTRIES = 2_500_000
+# Entries of the data that tell their centre and whether values repeat. Both are the same for any large sample.
+SAMPLE_SIZE = 100_000
+# Values repeat if more than this share of the distinct ones occurs twice in the sample.
+REPEATED_SHARE = 0.5
+# Largest share of equal neighbours in a usable window if values repeat. Noise of half a rounding step reaches it.
+EQUAL_SHARE = 0.5
 
 
-def is_discrete(y: Array) -> bool:
-    """Return whether most values of y come again, as those of cameras do, in any units."""
-    some = y.reshape(-1)[:: max(y.size // 100_000, 1)]
-    times = np.unique(some[~np.isnan(some)], return_counts=True)[1]
-    return bool(np.mean(times > 1) > 0.5)
+@dataclass(frozen=True, eq=False)
+class WindowSet:
+    """Windows of one size.
+
+    `means` holds the mean of each window, `coefficients` its DCT as (windows, *block). The data have `entries` entries
+    per window, fewer than the window has, because windows overlap.
+    """
+
+    means: Array
+    coefficients: Array
+    entries: int
+
+    @property
+    def block(self) -> tuple[int, ...]:
+        """The shape of a window."""
+        return self.coefficients.shape[1:]
+
+    def away_from(self, limits: Sequence[float], distance: float) -> WindowSet:
+        """Return the windows whose means are farther than `distance` from every limit."""
+        far = np.all([np.abs(self.means - limit) > distance for limit in limits], axis=0)
+        return WindowSet(self.means[far], self.coefficients[far], self.entries)
 
 
-def usable_windows(windows: Array, discrete: bool) -> NDArray[np.bool_]:
-    """Return which windows have neither constant parts nor NaN."""
-    inside = tuple(range(1, windows.ndim))
-    # Discrete values meet their neighbours by chance, others only where there is no noise.
-    equal = [(np.diff(windows, axis=axis) == 0).sum(axis=inside) for axis in inside]
-    most = windows[0].size / 2 if discrete else 0
-    out: NDArray[np.bool_] = (np.max(equal, axis=0) <= most) & ~np.isnan(windows).any(axis=inside)
+def frequency_sums(block: Sequence[int]) -> NDArray[np.int64]:
+    """Return the sum of the frequencies along all axes, for each coefficient of a window."""
+    out: NDArray[np.int64] = np.indices(block).sum(axis=0)
     return out
 
 
-def variability(power: Array, count: int) -> float:
-    """Return how much more the mean of so many squares varies than that of normal values would: 1 if not.
-
-    That is the squared distance from the first to the last fifth of its logarithm over that of a chi-square, by Wilson
-    and Hilferty.
-    """
-    low, high = np.quantile(np.log(np.maximum(power, np.finfo(float).tiny)), [0.2, 0.8])
-    middle, spread = 1 - 2 / (9 * count), _FIFTH * math.sqrt(2 / (9 * count))
-    return float((high - low) / (3 * math.log((middle + spread) / (middle - spread)))) ** 2
+def relative_frequencies(block: Sequence[int]) -> Array:
+    """Return the sum of the frequencies over its largest value: 0 for the mean of the window, 1 for the highest."""
+    sums = frequency_sums(block)
+    return sums / max(int(sums.max()), 1)
 
 
-def dct_of_windows(windows: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Return the DCT of every window, and the sum of frequencies of every coefficient."""
+def dct_of_windows(windows: Array) -> Array:
+    """Return the orthonormal DCT of every window; windows are (windows, *block)."""
     out = windows
     for _ in range(windows.ndim - 1):
         out = np.moveaxis(out, 1, -1) @ dct_matrix(out.shape[1]).T
-    return out, np.indices(windows.shape[1:]).sum(axis=0)
+    return out
+
+
+def dct_filters(block: Sequence[int]) -> list[Array]:
+    """Return the filters of each axis whose products are the coefficients of a window."""
+    return [dct_matrix(size) for size in block]
+
+
+def is_constant(y: Array) -> bool:
+    """Return whether all known entries are equal; raise ValueError if there are none. NaN marks missing entries."""
+    known = y[~np.isnan(y)]
+    if not known.size:
+        msg = f"y holds no known entries, with shape {y.shape}: all are NaN. Pass at least two."
+        raise ValueError(msg)
+    return bool(known.min() == known.max())
+
+
+def normalise(y: Array) -> tuple[Array, int]:
+    """Return ``(y - centre) / 2^exponent``, with magnitudes of at most 1, and the exponent.
+
+    Powers of the result neither overflow nor vanish, in whatever units y is. Division by a power of 2 is exact. The
+    centre is a median, so that an outlier does not swallow noise that is many orders of magnitude below it.
+    """
+    first = _exponent(y)
+    unit = np.ldexp(y, -first)
+    sample = _sample(unit)
+    if sample.size:
+        unit -= np.median(sample)
+    second = _exponent(unit)
+    return np.ldexp(unit, -second), first + second
+
+
+def _exponent(y: Array) -> int:
+    """Return the smallest e with ``|y| <= 2^e``, or one more."""
+    return int(np.frexp(max(np.nanmax(y), -np.nanmin(y)))[1])
+
+
+def _sample(y: Array) -> Array:
+    """Return known entries of y, about `SAMPLE_SIZE` of them if there are more."""
+    some = y.reshape(-1)[:: max(y.size // SAMPLE_SIZE, 1)]
+    return some[~np.isnan(some)]
+
+
+def cut_windows(y: Array, axes: Sequence[int], block: Sequence[int], steps: Sequence[int]) -> Array:
+    """Return windows of the shape `block` along `axes`, every `steps` entries: (*grid, *block)."""
+    view = np.lib.stride_tricks.sliding_window_view(y, tuple(block), axis=tuple(axes))
+    step = dict(zip(axes, steps, strict=True))
+    return view[tuple(slice(None, None, step.get(axis, 1)) for axis in range(y.ndim))]
+
+
+def has_repeated_values(y: Array) -> bool:
+    """Return whether most values occur more than once, as in pictures of a camera, in any units."""
+    times = np.unique(_sample(y), return_counts=True)[1]
+    return bool(times.size and np.mean(times > 1) > REPEATED_SHARE)
+
+
+def usable_windows(windows: Array, repeated: bool) -> NDArray[np.bool_]:
+    """Return which windows hold neither NaN nor constant parts; windows are (windows, *block).
+
+    If values are `repeated`, neighbours are often equal by chance. If not, two equal neighbours mean that there is no
+    noise.
+    """
+    inside = tuple(range(1, windows.ndim))
+    equal = [(np.diff(windows, axis=axis) == 0).sum(axis=inside) for axis in inside]
+    most = EQUAL_SHARE * windows[0].size if repeated and len(windows) else 0
+    out: NDArray[np.bool_] = (np.max(equal, axis=0) <= most) & ~np.isnan(windows).any(axis=inside)
+    return out
