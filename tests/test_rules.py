@@ -136,6 +136,15 @@ def test_hard_keeps_ties_also_in_float32():
     assert st.Hard()(np.array([t]), np.nextafter(float(t), 1)).tolist() == [0]
 
 
+def test_hard_is_soft_plus_step():
+    """HT = ST + D of the paper, also at the ties, where the displayed D fails. D has the whole jump."""
+    y = np.array([-7.0, -2.0, np.nextafter(-2.0, 0), 0.0, 1.0, np.nextafter(2.0, 0), 2.0, 7.0])
+    np.testing.assert_array_equal(st.Step()(y, 2.0), [-2, -2, 0, 0, 0, 0, 2, 2])
+    np.testing.assert_array_equal(st.Soft()(y, 2.0) + st.Step()(y, 2.0), st.Hard()(y, 2.0))
+    assert list(st.Step().jumps(2.0)) == list(st.Hard().jumps(2.0)) == [(2.0, 2.0)]
+    assert (st.Step().derivative(y, 2.0) == 0).all()
+
+
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_dtype_shape_and_input_survive(rule):
     y = np.linspace(-5, 5, 24).reshape(2, 3, 4)
