@@ -5,7 +5,7 @@ import math
 
 import mpmath as mp
 import numpy as np
-from scipy import integrate, optimize
+from scipy import fft, integrate, optimize
 
 mp.mp.dps = 40
 
@@ -127,3 +127,124 @@ def npmle(z, counts, grid, steps=20_000):
     for _ in range(steps):
         p *= likelihood.T @ (counts / (likelihood @ p)) / np.sum(counts)
     return counts @ np.log(likelihood @ p), p
+
+
+def chebyshev_moments(y, edges, order):
+    """Per cell (edges[j], edges[j + 1]], the sums of the first Chebyshev polynomials over its magnitudes."""
+    a = np.abs(np.asarray(y, dtype=np.float64))
+    out = np.zeros((len(edges) - 1, order))
+    for v in a[a <= edges[-1]]:
+        j = max(int(np.searchsorted(edges, v)) - 1, 0)
+        t = (v - (edges[j] + edges[j + 1]) / 2) / ((edges[j + 1] - edges[j]) / 2)
+        out[j] += np.polynomial.chebyshev.chebvander(t, order - 1)
+    return out
+
+
+def kernel_sums_direct(z, weights, points, h, reach, factor):
+    """Per point a, the weighted sums over z of K, K^2 and K factor(z, k), K a Gaussian at a and -a cut at the reach."""
+    out = np.zeros((3, len(points)))
+    for k, a in enumerate(points):
+        direct = np.where(np.abs(z - a) <= reach * h, np.exp(-0.5 * ((z - a) / h) ** 2), 0.0)
+        mirrored = np.where(z + a <= reach * h, np.exp(-0.5 * ((z + a) / h) ** 2), 0.0)
+        total = direct + mirrored
+        values = np.array([factor(v, i, k) for i, v in enumerate(z)])
+        out[:, k] = weights @ total, weights @ total**2, weights @ (total * values)
+    return out
+
+
+def filter_direct(x, taps, axis, step, shift):
+    """The circular sum over k of taps[k] x[i + shift - k step], by rolling the array."""
+    return sum(t * np.roll(np.asarray(x, dtype=np.float64), k * step - shift, axis) for k, t in enumerate(taps))
+
+
+def window_dct_direct(y, pilot, cut, variance, step, jump):
+    """Sums over windows, one window at a time: weighted estimates, weights and weighted divergences.
+
+    y and pilot are (parts, planes, height, width), the DCT along planes already taken. A coefficient is kept if its
+    norm over the parts reaches the cut, or is multiplied by g^2 / (g^2 + parts cut), g the norm in the pilot. Weights
+    are one over the noise variance let through. At a jump the derivative is the threshold times a boxcar of half width
+    jump times the threshold; a coefficient just below it, if kept, would add the mean variance to the noise.
+    """
+    parts, _, height, width = y.shape
+    by, bx = cut.shape[1:]
+    total, weight, divergence = np.zeros(y.shape), np.zeros((height, width)), np.zeros((height, width))
+    for top, left in itertools.product(range(0, height - by + 1, step), range(0, width - bx + 1, step)):
+        at = np.s_[..., top : top + by, left : left + bx]
+        c = fft.dctn(y[at], norm="ortho", axes=(-2, -1))
+        below = 0.0
+        if pilot is None:
+            norm = np.sqrt((c**2).sum(axis=0))
+            factor = np.where(norm >= cut, 1.0, 0.0)
+            slope = parts * factor + np.where((norm >= cut) & (norm < (1 + jump) * cut), 0.5 / jump, 0.0)
+            below = (variance * np.where((norm < cut) & (norm > (1 - jump) * cut), 0.5 / jump, 0.0)).sum()
+        else:
+            square = (fft.dctn(pilot[at], norm="ortho", axes=(-2, -1)) ** 2).sum(axis=0)
+            factor = square / (square + parts * cut)
+            slope = parts * factor
+        kept = (variance * factor**2).sum()
+        total[at] += fft.idctn(c * factor, norm="ortho", axes=(-2, -1)) / kept
+        weight[at] += 1 / kept
+        divergence[at] += ((variance * slope).sum() / kept + below / (kept + variance.mean())) / cut.size
+    return total, weight, divergence
+
+
+def level_by_median(y):
+    """The noise level of coefficients: the middle magnitude over the median of |Z|, by root finding."""
+    ordered, n = sorted(abs(float(v)) for v in np.ravel(y)), np.size(y)
+    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    return middle / float(mp.findroot(lambda u: mp.erf(u / mp.sqrt(2)) - mp.mpf(1) / 2, 0.7))
+
+
+def covariance_matrix(power):
+    """The covariance of all pairs of entries, the grid being periodic: the Fourier sum over all frequencies."""
+    shape = power.shape
+    places = np.array(list(itertools.product(*map(range, shape))))
+    distance = places[:, None, :] - places[None, :, :]
+    out = np.zeros((power.size, power.size))
+    for k in itertools.product(*map(range, shape)):
+        phase = sum(2 * np.pi * frequency * distance[..., axis] / shape[axis] for axis, frequency in enumerate(k))
+        out += power[k] * np.cos(phase) / power.size
+    return out
+
+
+def filtered_variance(power, taps):
+    """The variance of sum_i taps_i w_i: the double sum over the covariance matrix; taps beyond the grid wrap around."""
+    folded = np.zeros(power.shape)
+    for place, tap in np.ndenumerate(taps):
+        folded[tuple(i % n for i, n in zip(place, power.shape, strict=True))] += tap
+    return folded.ravel() @ covariance_matrix(power) @ folded.ravel()
+
+
+def reflected_filter_variances(row, n):
+    """The variance of sum_k row_k w(i - k) at i = 0, ..., 2 n - 1, white noise of n entries reflected at both ends."""
+    period = [*range(n), *reversed(range(n))]
+    out = []
+    for i in range(2 * n):
+        taps = [0.0] * n
+        for k, tap in enumerate(row):
+            taps[period[(i - k) % (2 * n)]] += float(tap)
+        out.append(math.fsum(tap**2 for tap in taps))
+    return np.array(out)
+
+
+def clipped_moments(mean, sigma, low):
+    """Mean and variance of max(Y, low), Y of law N(mean, sigma^2), by quadrature of the tail and the density."""
+    mean, sigma, low = mp.mpf(mean), mp.mpf(sigma), mp.mpf(low)
+    marks = [low, *(m for m in (mean - 4 * sigma, mean, mean + 4 * sigma, mean + 12 * sigma) if m > low)]
+    mass = mp.ncdf((low - mean) / sigma)
+    first, second = (
+        mp.quad(lambda x, k=k: (x - low) ** k * mp.npdf(x, mean, sigma), [*marks, mp.inf]) for k in (1, 2)
+    )
+    assert abs(mass + mp.quad(lambda x: mp.npdf(x, mean, sigma), [*marks, mp.inf]) - 1) < mp.mpf(10) ** -20
+    return float(low + first), float(second - first**2)
+
+
+def anscombe_moments(mean):
+    """Mean and variance of 2 sqrt(Y + 3/8), Y of Poisson law, by the sum over its counts."""
+    mean = mp.mpf(mean)
+    spread = 14 * mp.sqrt(mean) + 40
+    counts = range(max(0, int(mean - spread)), int(mean + spread))
+    law = [mp.exp(k * mp.log(mean) - mean - mp.loggamma(k + 1)) for k in counts]
+    roots = [2 * mp.sqrt(k + mp.mpf(3) / 8) for k in counts]
+    first = mp.fsum(p * z for p, z in zip(law, roots, strict=True))
+    return first, mp.fsum(p * (z - first) ** 2 for p, z in zip(law, roots, strict=True))

@@ -1,39 +1,58 @@
 import numpy as np
 import pytest
 import pywt
-from mpmath import mp
 
+import oracles
 import scorethresh as st
-from scorethresh.noise.clipping import find_clip_limits, unclip
+from scorethresh.noise.clipping import find_clip_limits, near_clip_limits, unclip
 
 
-@pytest.mark.parametrize("mean", [0.0, 0.3, 1.0, 2.5, 4.0])
+@pytest.mark.parametrize("unit", [1.0, 1e-170, 1e170])
+@pytest.mark.parametrize("mean", [0.0, 0.3, 1.0, 2.5, 4.0, 7.0])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_mean_behind_what_was_cut(mean, sign):
-    """Of noise of level 2 around mean, cut off at 0, by quadrature; from above, everything is mirrored."""
-    panels = [0, mean + 2, mean + 8, mean + 30]
-    first, second = (mp.quad(lambda x, k=k: x**k * mp.npdf(x, mean, 2), panels) for k in (1, 2))
-    ends = (0.0, np.inf) if sign > 0 else (-np.inf, 0.0)
-    found = np.full((1, 1, 1), sign * float(first))
-    found, left = unclip(found, np.array(2.0), ends)
-    assert sign * found.item() == pytest.approx(mean, abs=1e-5)
-    assert left == pytest.approx(float(second - first**2) / 4, abs=1e-5)
+def test_means_before_clipping(mean, sign, unit):
+    """Noise of level 2 clipped at 1 from below, or mirrored from above; the table is right to about 1e-6 levels."""
+    first, variance = oracles.clipped_moments(mean + 1, 2, 1)
+    limits = (unit, np.inf) if sign > 0 else (-np.inf, -unit)
+    means = np.full((1, 1, 1), sign * first * unit)
+    found, left = unclip(means, np.array(2.0 * unit), limits)
+    assert sign * found.item() / unit == pytest.approx(mean + 1, abs=1e-5)
+    assert left == pytest.approx(variance / 4, abs=1e-5)
+    assert means.item() == sign * first * unit
 
 
-def test_both_ends():
+def test_nothing_is_copied_without_limits(rng):
+    means = rng.normal(size=(1, 1, 5))
+    found, left = unclip(means, np.array(1.0), (-np.inf, np.inf))
+    assert found is means
+    assert left == 1
+
+
+def test_means_between_two_limits():
     x = np.linspace(0, 10, 101, dtype=np.float32)
-    rng = np.random.default_rng(0)
-    means, variances = np.transpose(
-        [(c.mean(), c.var()) for c in (np.clip(m + rng.normal(size=40_000), 0, 10) for m in x)]
-    )
-    found = means.astype(np.float32)[None, None]
-    found, left = unclip(found, np.array(1.0), (0.0, 10.0))
-    np.testing.assert_allclose(found.ravel(), x, atol=4 * 2 / 200)  # near an end the slope of the inverse is 2
-    assert left == pytest.approx(variances.mean(), abs=0.01)
-    assert unclip(found, np.array(1.0), (0.0, 10.0), valid=(x >= 4) & (x <= 6))[1] == pytest.approx(1, abs=1e-3)
+    moments = [oracles.clipped_moments(min(m, 10 - m), 1, 0) for m in x.astype(float)]
+    means = np.array([mean if m <= 5 else 10 - mean for (mean, _), m in zip(moments, x, strict=True)])
+    means = means.astype(np.float32)[None, None]
+    found, left = unclip(means, np.array(1.0), (0.0, 10.0))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.ravel(), x, atol=1e-5)
+    assert left == pytest.approx(np.mean([variance for _, variance in moments]), abs=1e-4)
+    inner = (x >= 4) & (x <= 6)
+    assert unclip(means, np.array(1.0), (0.0, 10.0), valid=inner)[1] == pytest.approx(1, abs=1e-3)
+    assert unclip(means, np.array(1.0), (0.0, 10.0), valid=np.zeros(101, bool))[1] == 1
 
 
-def test_ends_are_shared_by_many_entries(rng):
+def test_channels_with_more_noise_count_more():
+    """All of the first channel is at the limit, where 0.34085 of the variance is left; none of the second is."""
+    half = oracles.clipped_moments(0, 1, 0)
+    means = np.stack([np.full((1, 50), 3 * half[0]), np.full((1, 50), 100.0)])
+    found, left = unclip(means, np.array([3.0, 1.0]).reshape(2, 1, 1), (0.0, np.inf))
+    np.testing.assert_allclose(found[0], 0, atol=1e-5)
+    np.testing.assert_array_equal(found[1], 100)
+    assert left == pytest.approx((9 * half[1] + 1) / 10, abs=1e-6)
+
+
+def test_limits_are_shared_by_many_entries(rng):
     y = rng.normal(size=(100, 100))
     assert find_clip_limits(y) == (-np.inf, np.inf)
     assert find_clip_limits(np.maximum(y, -1)) == (-1, np.inf)
@@ -42,6 +61,29 @@ def test_ends_are_shared_by_many_entries(rng):
     assert find_clip_limits(np.zeros(5)) == (-np.inf, np.inf)
     assert find_clip_limits(rng.poisson(1.0, size=(100, 100)))[0] == -np.inf
     assert find_clip_limits(np.rint(2 * y).clip(0, 9).astype(np.uint8)) == (0, np.inf)
+    assert find_clip_limits(np.r_[np.zeros(3), np.arange(1.0, 9.0)]) == (-np.inf, np.inf)  # three are no pile
+
+
+def test_limits_between_gaps(rng):
+    y = np.maximum(rng.normal(size=2000), -1)
+    y[::3] = np.nan
+    assert find_clip_limits(y) == (-1, np.inf)
+    only = np.where(np.arange(100) % 2 == 0, 5.0, np.nan)
+    assert find_clip_limits(only) == (5, 5)
+
+
+def test_noise_is_clipped_near_the_limits_of_any_channel(rng):
+    """Means of 8 x 8 entries lie within 3 levels of a limit, or far from it by more than 8 of their own levels."""
+    y = 50 + rng.normal(size=(2, 1, 64, 64))
+    y[0, 0, :, :20] -= 48
+    y[1, 0, :30] += 48
+    y[0, 0, 40, 40] = np.nan
+    near = near_clip_limits(y, np.array([1.0, 1.0]).reshape(2, 1, 1, 1), (0.0, 100.0))
+    assert near.shape == (64, 64)
+    assert near[:, :14].all()
+    assert near[:24].all()
+    assert not near[36:, 26:].any()
+    assert not near_clip_limits(y, np.array(1.0), (-np.inf, np.inf)).any()
 
 
 @pytest.mark.parametrize("options", [{}, {"choose": "bands"}, {"noise": np.full((256, 256), 625.0)}])

@@ -92,11 +92,6 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
     float
         The noise level, in units of y.
 
-    Raises
-    ------
-    ValueError
-        If y holds NaN or infinity, if it is too small, or if the level comes out as 0.
-
     See Also
     --------
     Denoiser : Estimates the level by itself if `sigma` is not given.
@@ -135,10 +130,7 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
     y = y.astype(np.float64)
     sigma = sample_level(y) if _validate.choice("domain", domain, _DOMAINS) else _median_level(y)
     if not sigma > 0:
-        msg = (
-            "the noise level of y comes out as 0: at least half of the entries that tell it are 0. Pass sigma, or "
-            "leave constant regions out of y."
-        )
+        msg = "the noise level of y comes out as 0: most entries used are 0. Pass sigma, or crop constant parts."
         raise ValueError(msg)
     return sigma
 

@@ -51,6 +51,9 @@ MAX_MISFIT = 0.1
 # than power that is too high; above, there is little to remove.
 NOISE_SHARE = 0.125, 0.8
 
+# Largest binary exponent of y, 1e151, so that sums of squares stay finite, and smallest, 1e-151.
+MAX_EXPONENT = 502
+
 # Range of the factor by which `spectrum_from_dct` undoes the smoothing by windows, so that steep spectra stay positive.
 SMOOTHING_FACTORS = 0.5, 2.0
 
@@ -117,13 +120,11 @@ def estimate_spectrum(y: Array) -> Array:
     if is_constant(y):
         return np.zeros(y.shape)
     unit, exponent = normalise(y)
-    power = spectrum_from_dct(_noise_power(_window_energy(unit)), y.shape)
-    with np.errstate(over="ignore"):
-        out: Array = np.ldexp(power, 2 * exponent)
-    if not (np.isfinite(out).all() and out.any()):
-        msg = f"y has noise near 1e{round(exponent * math.log10(2))}, whose square is not a float. Rescale y."
+    if abs(exponent) > MAX_EXPONENT:
+        size = f"1e{round(exponent * math.log10(2))}"
+        msg = f"y varies by about {size}, and the square of its noise would overflow or vanish. Rescale y."
         raise ValueError(msg)
-    return out
+    return np.ldexp(spectrum_from_dct(_noise_power(_window_energy(unit)), y.shape), 2 * exponent)
 
 
 def _window_energy(y: Array) -> _WindowEnergy:
