@@ -136,7 +136,7 @@ def chebyshev_moments(y, edges, order):
     for v in a[a <= edges[-1]]:
         j = max(int(np.searchsorted(edges, v)) - 1, 0)
         t = (v - (edges[j] + edges[j + 1]) / 2) / ((edges[j + 1] - edges[j]) / 2)
-        out[j] += np.polynomial.chebyshev.chebvander(t, order - 1)
+        out[j] += np.polynomial.chebyshev.chebvander(t, order - 1)[0]
     return out
 
 
@@ -232,9 +232,7 @@ def clipped_moments(mean, sigma, low):
     mean, sigma, low = mp.mpf(mean), mp.mpf(sigma), mp.mpf(low)
     marks = [low, *(m for m in (mean - 4 * sigma, mean, mean + 4 * sigma, mean + 12 * sigma) if m > low)]
     mass = mp.ncdf((low - mean) / sigma)
-    first, second = (
-        mp.quad(lambda x, k=k: (x - low) ** k * mp.npdf(x, mean, sigma), [*marks, mp.inf]) for k in (1, 2)
-    )
+    first, second = (mp.quad(lambda x, k=k: (x - low) ** k * mp.npdf(x, mean, sigma), [*marks, mp.inf]) for k in (1, 2))
     assert abs(mass + mp.quad(lambda x: mp.npdf(x, mean, sigma), [*marks, mp.inf]) - 1) < mp.mpf(10) ** -20
     return float(low + first), float(second - first**2)
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import scorethresh as st
+from helpers import TwoSteps
 from oracles import score_mp
-from scorethresh.sample import cells
-from test_score import TwoSteps
 
 
 def both(y, thresholds, **kwargs):
@@ -21,12 +20,6 @@ def both(y, thresholds, **kwargs):
         st.risk_curve(sample, thresholds, method=method, **rest)
         for sample in (st.Magnitudes.compress(y, **how), st.Magnitudes.exact(y))
     ]
-
-
-def test_the_loops_and_the_cells_agree_on_their_constants():
-    from scorethresh._kernels import sample_loops as _loops
-
-    assert (cells.ORDER, cells.FINE, cells.COARSE) == (_loops.ORDER, _loops.FINE, _loops.COARSE)
 
 
 @pytest.mark.parametrize("sigma", [1e-16, 1e-80, 1e-150])
@@ -166,14 +159,3 @@ def test_rules_refuse_nan():
     for rule in (st.Hard(), st.Bridge(), st.Garrote()):
         with pytest.raises(ValueError, match="y holds 1 NaN"):
             rule(np.array([1.0, np.nan]), 0.5)
-
-
-def test_without_a_home_the_cache_is_done_without(monkeypatch):
-    from scorethresh._kernels import loader as _native
-
-    def homeless():
-        raise RuntimeError("no home")
-
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(_native.Path, "home", homeless)
-    assert len(list(_native._folders())) == 1

@@ -1,17 +1,12 @@
-"""The package as a whole: what importing it costs, which way its imports go, how its compiled code is kept."""
+"""The package as a whole: what importing it costs, and which way its imports go."""
 
 import ast
 import graphlib
-import hashlib
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pytest
-
 import scorethresh as st
-from scorethresh._kernels import loader as _native
 
 SOURCE = Path(st.__file__).parent
 
@@ -29,6 +24,8 @@ ORDER = [
     "cli",
 ]
 LAYERS = {name: row for row, names in enumerate(ORDER) for name in names.split()}
+# The public names: only the command line uses the package as its users do.
+LAYERS[""] = len(ORDER) - 2
 
 
 def module_of(path):
@@ -89,50 +86,3 @@ HEAVY = ["matplotlib", "skimage", "scipy", "scipy.stats", "numba", "pywt", "llvm
 def test_importing_is_light():
     loaded = run(f"import sys, scorethresh; print(*[m for m in {HEAVY} if m in sys.modules])")
     assert loaded == []
-
-
-def test_a_warm_first_call_needs_no_compiler():
-    """Neither numba nor SciPy: the loops come from their object file through llvmlite."""
-    st.select_threshold(np.ones(9999), sigma=1.0, method="score")
-    code = (
-        "import sys, numpy, scorethresh; scorethresh.select_threshold(numpy.ones(9999), sigma=1.0, method='score');"
-        f"print(*[m for m in {HEAVY} if m in sys.modules])"
-    )
-    assert run(code) == ["llvmlite"]
-
-
-@pytest.fixture
-def elsewhere(tmp_path, monkeypatch):
-    """Keeps the object files of this test in a folder of its own."""
-    monkeypatch.setattr(_native, "_folders", lambda: iter([tmp_path / "file" / "below", tmp_path / "cache"]))
-    (tmp_path / "file").touch()
-    for function in (_native._engine, _native._address):
-        function.cache_clear()
-    yield tmp_path / "cache"
-    for function in (_native._engine, _native._address):
-        function.cache_clear()
-
-
-def test_compiled_loops_are_kept_and_a_damaged_file_is_made_anew(elsewhere):
-    """The first folder cannot be written to; the second is used. A file cut short is not loaded."""
-    expected = st.risk_curve(np.arange(5.0), [1.0], sigma=1.0, method="score").risk
-    [kept] = elsewhere.iterdir()
-    content = kept.read_bytes()
-    for damaged in (content[:-100], b"", content[:200] + bytes([content[200] ^ 255]) + content[201:]):
-        kept.write_bytes(damaged)
-        _native._engine.cache_clear()
-        _native._address.cache_clear()
-        assert st.risk_curve(np.arange(5.0), [1.0], sigma=1.0, method="score").risk == expected
-        assert [p.name for p in elsewhere.iterdir()] == [kept.name]
-        assert hashlib.sha256(kept.read_bytes()[32:]).digest() == kept.read_bytes()[:32]
-
-
-def test_threads_may_race_to_the_first_call():
-    code = (
-        "import threading, numpy, scorethresh\n"
-        "y = numpy.ones(200_000)\n"
-        "def work(): scorethresh.select_threshold(y, sigma=1.0)\n"
-        "threads = [threading.Thread(target=work) for _ in range(6)]\n"
-        "[t.start() for t in threads]; [t.join() for t in threads]; print('done')"
-    )
-    assert run(code) == ["done"]

@@ -7,20 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import scorethresh as st
+from helpers import RULES, TwoSteps, mixed, spikes
 from oracles import kernel_moments_mp, kernel_moments_quad, score_mp, score_sum, terms
 from scorethresh.risk import stein
 from scorethresh.risk.kernel import Kernel, kernel_moments
 from scorethresh.risk.stein import stein_curve
-from test_magnitudes import mixed
-from test_rules import RULES
 
 FIELDS = ("risk", "dof", "stderr")
-
-
-def spikes(rng, size, fraction=0.05, height=5.0):
-    y = rng.normal(size=size)
-    y[: int(fraction * size)] += height
-    return y
 
 
 @given(
@@ -128,24 +121,6 @@ class Opaque:
     def jumps(self, t):
         assert np.ndim(t) == 0
         return self.rule.jumps(t)
-
-
-class TwoSteps:
-    """0, then half of y from the threshold on, then y from twice the threshold on."""
-
-    def __repr__(self):
-        return "TwoSteps()"
-
-    def __call__(self, y, t):
-        a = np.abs(y)
-        return np.where(a >= 2 * t, y, np.where(a >= t, y / 2, 0.0))
-
-    def derivative(self, y, t):
-        a = np.abs(y)
-        return np.where(a > 2 * t, 1.0, np.where(a > t, 0.5, 0.0))
-
-    def jumps(self, t):
-        return [(t, t / 2), (2 * t, t)]
 
 
 def test_a_users_rule_with_two_jumps_works_everywhere(rng):

@@ -1,1 +1,24 @@
-"""Compiled loops, reached only through checked wrappers."""
+"""Compiled loops, each behind one function that checks its arguments.
+
+The loops read and write raw memory: an array of the wrong dtype, size or layout would make them read or overwrite what
+lies beside it. The rest of the package reaches them only through the functions listed here.
+"""
+
+from __future__ import annotations
+
+from .frame import WindowShrinkage, dilated, sliding_dct
+from .sample import COARSE, FINE, ORDER, CellTable, CutGaussian, PiecewiseQuadratic, deposit, kernel_sums
+
+__all__ = [
+    "COARSE",
+    "FINE",
+    "ORDER",
+    "CellTable",
+    "CutGaussian",
+    "PiecewiseQuadratic",
+    "WindowShrinkage",
+    "deposit",
+    "dilated",
+    "kernel_sums",
+    "sliding_dct",
+]

@@ -1,4 +1,7 @@
-"""The source of the compiled transforms, as C callbacks on raw pointers. Imported only to compile; see _native.py."""
+"""The source of the loops of the frames: numba C callbacks on raw pointers.
+
+Imported only to compile, by `loader`. Called only by the checked wrappers in frame.py.
+"""
 
 # mypy: ignore-errors
 
@@ -7,7 +10,7 @@ from __future__ import annotations
 import numba
 from numba.types import CPointer, float32, float64, int64, void
 
-# No entry is infinite or NaN when this runs, so sums may be taken in any order.
+# Entries are finite, so sums may be taken in any order.
 _FLAGS = {"nopython": True, "error_model": "numpy", "fastmath": True}
 
 
@@ -42,7 +45,7 @@ def _combine(work, to, matrix, first, stride, rows, step, size, width):
 def _down(work, rows, top, by, row, dy, fold, to):
     """Set the by rows from `to` on to the DCT, down the ring of rows that starts at `top`."""
     half = by // 2
-    # Cosines are even or odd about the middle: sums and differences of opposite rows serve half of them each.
+    # Cosines are even or odd about the middle: half of them need only sums of opposite rows, half only differences.
     for k in range(half):
         i = rows + ((top + k) % by) * row
         j = rows + ((top + by - 1 - k) % by) * row
@@ -113,11 +116,11 @@ def _back_along_row(work, source, count, step, tall, dx, bx, out, row, phases):
 
 @numba.njit(fastmath=True, error_model="numpy")
 def _factors(work, squares, kept, derivative, below, count, guided, t, v, constants):
-    """Turn squared norms into the factors of their coefficients; add to noise let through and to derivatives.
+    """Turn squared norms into factors of their coefficients; add up the noise let through and the derivatives.
 
-    Jumps of coefficients that are just not kept are added to `below`: with them the window would weigh less.
+    Jumps of coefficients just below the threshold are added to `below`: if one were kept, its window would weigh less.
     """
-    # A literal would turn the arithmetic into that of doubles.
+    # A literal would promote single precision to double.
     zero, one, parts, tiny = constants[0], constants[1], constants[2], constants[3]
     if guided:
         for x in range(count):
@@ -142,19 +145,14 @@ def _factors(work, squares, kept, derivative, below, count, guided, t, v, consta
 
 def sliding_dct(
     parts, planes, height, pitch, start, width, by, bx, step, guided,
-    y, guide, dy, dx, cut, var, constants, out, weight, trace, work,
+    y, pilot, dy, dx, cut, var, constants, out, weight, divergence, work,
 ):  # fmt: skip
-    """Shrink the DCT coefficients of every by x bx window, and add up the windows.
+    """Shrink the DCT coefficients of every by x bx window, and add up the windows; see the wrapper in frame.py.
 
-    `y` holds parts x planes images with rows of `pitch` entries, of which those from `start` on, `width` of them, are
-    looked at. Height and width are by and bx plus multiples of `step`; windows start at every step-th row and column.
-    Coefficient c of plane p, frequency u down and f across is kept if its norm over the
-    parts reaches cut[p, u, f]; if `guided`, it is multiplied by ``g^2 / (g^2 + cut[p, u, f])`` with g that of `guide`.
-    var[p, u, f] is its noise variance. A window counts by the inverse of the noise that it lets through. `out` gets
-    the weighted estimates, `weight` the weights, and `trace` the weighted sums of noise variance times derivative,
-    spread evenly over the window; at a jump the derivative is the height times a boxcar kernel. `constants` are 0, 1,
-    the number of parts, a number that keeps 0 / 0 out, the ends of the boxcar and its height, all over powers of the
-    threshold, and one over the entries of a window. `work` is scratch.
+    `y` holds parts x planes images with rows of `pitch` entries. The strip of `width` entries from `start` on is
+    treated. Height and width are by and bx plus multiples of `step`. Results are added to `out`, `weight` and
+    `divergence`; `work` is scratch. `constants` are 0, 1, the number of parts, a number that avoids 0 / 0, the squared
+    ends of the boxcar and its height, all relative to the threshold, and one over the number of entries of a window.
     """
     count = (width - bx) // step + 1
     tall = width // step
@@ -166,8 +164,8 @@ def sliding_dct(
     guides = 3 * block
     models = (3 + guided) * block
     kept = (3 + 2 * guided) * block
-    derivative = kept + count
-    below = derivative + count
+    slope = kept + count
+    below = slope + count
     squares = below + count
     fold = squares + count
     line = fold + max(by, 2) * row
@@ -185,13 +183,13 @@ def sliding_dct(
             to = (q * by + r % by) * row
             _along_row(y, at, count, step, tall, dx, bx, work, to, phases)
             if guided:
-                _along_row(guide, at, count, step, tall, dx, bx, work, guides + to, phases)
+                _along_row(pilot, at, count, step, tall, dx, bx, work, guides + to, phases)
         top = r - by + 1
         if top < 0 or top % step:
             continue
         for x in range(count):
             work[kept + x] = 0.0
-            work[derivative + x] = 0.0
+            work[slope + x] = 0.0
             work[below + x] = 0.0
         for q in range(depth):
             _down(work, q * by * row, top, by, row, dy, fold, coefficients + q * by * row)
@@ -205,7 +203,7 @@ def sliding_dct(
                 at = source + (part * planes * by * bx + j) * count
                 for x in range(count):
                     work[squares + x] += work[at + x] * work[at + x]
-            _factors(work, squares, kept, derivative, below, count, guided, cut[j], var[j], constants)
+            _factors(work, squares, kept, slope, below, count, guided, cut[j], var[j], constants)
             for part in range(parts):
                 at = coefficients + (part * planes * by * bx + j) * count
                 for x in range(count):
@@ -214,22 +212,22 @@ def sliding_dct(
             a = one / work[kept + x]
             more = one / (work[kept + x] + spread)
             work[kept + x] = a
-            work[derivative + x] = (a * work[derivative + x] + more * work[below + x]) * share
+            work[slope + x] = (a * work[slope + x] + more * work[below + x]) * share
         for q in range(depth):
             _up(work, coefficients + q * by * row, kept, count, top, by, bx, dy, fold, sums + q * by * row)
-        # Weights go to all entries of their window: along the row first, then down the rows.
+        # Add the weight of a window to all of its entries: along the row first, then down the rows.
         for x in range(width):
             work[line + x] = 0.0
             work[phases + x] = 0.0
         for k in range(bx):
             for x in range(count):
                 work[line + x * step + k] += work[kept + x]
-                work[phases + x * step + k] += work[derivative + x]
+                work[phases + x * step + k] += work[slope + x]
         for k in range(by):
             at = (top + k) * pitch + start
             for x in range(width):
                 weight[at + x] += work[line + x]
-                trace[at + x] += work[phases + x]
+                divergence[at + x] += work[phases + x]
         for k in range(by if r == height - 1 else step):
             for q in range(depth):
                 at = sums + (q * by + (top + k) % by) * row
@@ -260,7 +258,7 @@ def dilated(outer, n, inner, size, step, shift, add, taps, x, out):
         for o in range(outer):
             base = o * n * inner
             if inner == 1:
-                # Between the places where one of the two wraps around, both are read in a straight line.
+                # Between the positions at which one of the two wraps around, both are read in a straight line.
                 low = min(n - first, n - second)
                 high = max(n - first, n - second)
                 i, j = base + first, base + second

@@ -1,4 +1,7 @@
-"""The source of the compiled loops: numba C callbacks on raw pointers. Imported only to compile; see _native.py."""
+"""The source of the loops over a sample: numba C callbacks on raw pointers.
+
+Imported only to compile, by `loader`. Called only by the checked wrappers in sample.py.
+"""
 
 # mypy: ignore-errors
 
@@ -8,6 +11,7 @@ import numba
 import numpy as np
 from numba.types import CPointer, float32, float64, int32, int64, void
 
+# The three constants are those of sample.py.
 # Chebyshev moments kept per cell.
 ORDER = 12
 
@@ -68,9 +72,9 @@ C10 = 7.0549116208011234e-09
 C11 = 4.4455382718708116e-10
 # Added to a double, this leaves the nearest integer in its last bits.
 ROUND = 6755399441055744.0
-# How many points back the recursion along an even grid reaches: enough for the products to overlap.
-# After a block the recursion starts anew, before its errors add up.
+# The recursion along an even grid goes back this many points, so that the processor can overlap the products.
 LAG = 16
+# The recursion restarts after a block of this length, before its rounding errors add up.
 BLOCK = 512
 
 
@@ -113,7 +117,7 @@ def _gaussians(z, low, high, points, c, step, decay, e, ratio):
 
 
 def kernel_sums(n, z, weights, spans, pieces, bounds, count, points, step, c, smooth, kernel, mirrored, ratio, out):
-    """Add to `out`, per point a: the sums over z of w K, w K^2 and w K s, with w the weight of z.
+    """Add to `out`, per point a, the sums over z of w K, w K^2 and w K s, with w the weight of z.
 
     ``K = 2^(-c (z-a)^2) + 2^(-c (z+a)^2)``. Entry i touches points ``spans[i, 0]`` to ``spans[i, 2]``; the second
     power counts only before ``spans[i, 1]``. s is the polynomial ``smooth[p, :, k]`` in z at point k, piece p

@@ -1,4 +1,4 @@
-"""What a rule does, on average, to a Gaussian around a given mean: closed forms and quadrature."""
+"""Expectations of a rule under a Gaussian: the exact risk of given means, by closed forms or quadrature."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from ..rules import PiecewiseLinear, Rule, jumps_of
 from ..sample.magnitudes import NODES, TO_WEIGHTS, Magnitudes
 from .curve import finite_part
 
-# Panels of two standard deviations with this many Gauss-Legendre points integrate a smooth rule.
+# Smooth rules are integrated by this many Gauss-Legendre points on each panel of two standard deviations. More points
+# cost time in proportion.
 _PANELS = np.arange(-10.0, 10.1, 2.0)
 _POINTS = 24
+# Bounds the memory of one block of (threshold, mean) pairs: some ten arrays of 8 MB.
+_PAIRS_AT_ONCE = 1_000_000
 
 
 class Expectations(NamedTuple):
@@ -27,20 +30,23 @@ class Expectations(NamedTuple):
 
 
 def expectations(rule: Rule, thresholds: Array, means: Array, sd: float) -> Expectations:
-    """Return the expectations for finite thresholds and non-negative means."""
-    if isinstance(rule, PiecewiseLinear):
-        residual, error, dof = _straight(rule, thresholds[:, None] / sd, means[None, :] / sd, sd)
-    else:
-        rows = [_smooth(rule, float(t), means / sd, sd) for t in thresholds]
-        residual, error, dof = (np.array(part) for part in zip(*rows, strict=True))
-    for positions, heights in jumps_of(rule, thresholds):
-        a, height = positions[:, None] / sd, heights[:, None] / sd
-        dof += height * (phi(means / sd - a) + phi(means / sd + a))
-    return Expectations(residual * sd**2, error * sd**2, dof)
+    """Return the expectations for finite thresholds and non-negative means; infinity where squares overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(rule, PiecewiseLinear):
+            residual, error, dof = _straight(rule, thresholds[:, None] / sd, means[None, :] / sd, sd)
+        else:
+            rows = [_smooth(rule, float(t), means / sd, sd) for t in thresholds]
+            residual, error, dof = (np.array(part) for part in zip(*rows, strict=True))
+        for positions, heights in jumps_of(rule, thresholds):
+            a, height = positions[:, None] / sd, heights[:, None] / sd
+            density = phi(means / sd - a) + phi(means / sd + a)
+            dof += np.where(density > 0, height * density, 0.0)
+        found = residual * sd**2, error * sd**2, dof
+    return Expectations(*(np.where(np.isfinite(part), part, np.inf) for part in found))
 
 
 def _straight(rule: PiecewiseLinear, t: Array, x: Array, sd: float) -> tuple[Array, Array, Array]:
-    """Return the three, in units of sd, from the moments of cut normals.
+    """Return the three expectations, in units of sd, from the moments of truncated normals.
 
     On a piece, with U = Y - x, the error is ``c + b U`` and the residual ``-c + (1 - b) U``. The rule is odd: its
     pieces for negative Y are those for positive Y with the sign of the mean turned.
@@ -53,14 +59,13 @@ def _straight(rule: PiecewiseLinear, t: Array, x: Array, sd: float) -> tuple[Arr
     for (start, a, b), end in zip(pieces, ends, strict=True):
         for mean in (x, -x):
             low, high = start - mean, end - mean
-            # The mass of the interval from its own side of 0, so that no small difference is lost.
+            # Tails of the interval's own side of 0, so that a small difference keeps its digits.
             mass = np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
-            at_low = phi(low)
-            at_high = phi(high) if np.all(np.isfinite(end)) else 0.0
+            at_low, at_high = phi(low), phi(high)
             first = at_low - at_high
-            second = mass + low * at_low - (high * at_high if np.all(np.isfinite(end)) else 0.0)
+            second = mass + low * at_low - np.where(np.isfinite(high), high, 0.0) * at_high
             c = a + (b - 1) * mean
-            squared = c * (c * mass)  # in this order, so that a huge c of no mass counts for nothing
+            squared = c * (c * mass)  # in this order: where the mass is 0, c may be too large for its square
             residual += squared - 2 * c * (1 - b) * first + (1 - b) ** 2 * second
             error += squared + 2 * c * b * first + b * b * second
             dof += b * mass
@@ -89,8 +94,8 @@ def _smooth(rule: Rule, threshold: float, x: Array, sd: float) -> tuple[Array, A
 
 
 def row_blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Yield slices over the rows of a matrix that keep a block below a million entries."""
-    step = max(1, 1_000_000 // columns)
+    """Yield slices over the rows of a matrix, each of at most a million entries."""
+    step = max(1, _PAIRS_AT_ONCE // max(columns, 1))
     for k in range(0, rows, step):
         yield slice(k, min(k + step, rows))
 
@@ -108,9 +113,9 @@ def risk_at(rule: Rule, thresholds: Array, means: Array, weights: Array, sigma: 
 
 
 def smooth_nodes(sample: Magnitudes, width: float) -> tuple[Array, Array]:
-    """Return fewer nodes and weights for functions that are smooth on cells of that width; edges do not matter.
+    """Return fewer nodes and weights that serve functions which are smooth on cells of that width.
 
-    Only nodes in cells that hold more than 12 of them are replaced.
+    Nodes are replaced only in cells that hold more than 12 of them. Sums up to a threshold are not kept.
     """
     place = sample.nodes / width
     cell = np.floor(place)

@@ -1,39 +1,55 @@
-"""The distribution of the means, by maximum likelihood (Kiefer and Wolfowitz), from a sample of magnitudes."""
+"""The distribution of the means by maximum likelihood (Kiefer and Wolfowitz), from a sample of magnitudes."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from .._normal import phi
 from .._validate import Array
 from ..sample.magnitudes import Magnitudes
+from .gaussian import row_blocks
 
-# In units of sigma: the width of the histogram's bins, and the spacing of the means that are tried.
+# In units of sigma: the width of the histogram's bins and the spacing of the means. Smaller ones lose less of the shape
+# of the data and cost time and memory.
 _BIN = 1 / 20
 _SPACING = 1 / 10
 # Entries this far beyond the last threshold are set aside: every rule leaves them as they are.
 _MARGIN = 6.0
+# Up to this threshold, and the margin, means are fitted. It bounds the time and memory of the fit; the default
+# thresholds end below 9.
+_LARGEST_FITTED = 20.0
+# Beyond, magnitudes within this fraction of each other share a mean: less than sigma up to 100 sigma.
+_FAR_BIN = 0.01
 # A mean this far beyond the universal threshold shows: hardly any such entry is lost at a threshold that one would use.
 _CLEAR = 3.0
 # Fits this close in log-likelihood are not told apart: 2 bounds a 95% interval of one parameter.
 _CLOSE = 2.0
+# Magnitudes are cut off at this many sigma, so that their sums do not overflow.
+_HUGE = 1e290
 
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """A distribution of ``|x0|``, fitted to the magnitudes up to a limit.
+    """A distribution of ``|x0|``, estimated from magnitudes.
 
     Attributes
     ----------
     atoms, masses
-        Means, in units of y, and how many entries have each. The last is where the entries beyond the limit are, on
-        average; they take no part in the fit.
+        Means, in units of y, and the number of entries that have each.
     gap
-        Bound on how much more the logarithm of the likelihood could be (the duality gap); with several fits averaged,
-        the largest of theirs, each against its own kind.
+        Bound on how much larger the log-likelihood could be (the duality gap). If several fits were averaged, the
+        largest of their gaps.
+
+    Notes
+    -----
+    Magnitudes up to 6 sigma beyond the last threshold, but at most 26 sigma, are fitted by maximum likelihood. Larger
+    ones are far above the noise, and each tells its mean to within sigma. So they are taken as means themselves, those
+    within 1% of each other together. Entries more than 6 sigma beyond the last threshold form the last atom, at their
+    average: every rule leaves them as they are. This bounds the time and the memory, whatever the thresholds.
     """
 
     atoms: Array
@@ -42,48 +58,64 @@ class Means:
 
     def density(self, points: Array, sigma: float) -> Array:
         """Return the density of ``|Y|`` at the points, times the number of entries."""
-        u = points[:, None] / sigma
-        pairs = phi(u - self.atoms / sigma) + phi(u + self.atoms / sigma)
-        total: Array = pairs @ self.masses / sigma
+        u, means = points / sigma, self.atoms / sigma
+        total = np.empty(points.size)
+        for part in row_blocks(points.size, means.size):
+            pairs = phi(u[part, None] - means) + phi(u[part, None] + means)
+            total[part] = pairs @ self.masses / sigma
         return total
 
 
+class _Binned(NamedTuple):
+    """Bins of magnitudes: where their entries are on average, in units of sigma, and how many there are."""
+
+    z: Array
+    counts: Array
+
+
 def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float = 100.0) -> Means:
-    """Return a likely distribution of the means, given the magnitudes up to `largest` and 6 sigma.
+    """Return a likely distribution of the means, for thresholds up to `largest`.
 
     The data enter as a histogram with bins of sigma/20, each at the mean of its entries; the means lie on a grid of
-    sigma/10.
+    sigma/10. Of entries beyond 26 sigma see `Means`.
 
-    With ``null=0`` it is the most likely one. That splits the zeros of a sparse signal into small means, and makes a
-    mean of the largest of the noise. So two sparser fits are tried: one with `null` more entries that are zero for
-    certain, one with means that are either zero or so large that they show. Each, if within 2 of the largest
-    log-likelihood, is averaged with what there is. The log-likelihood is concave: that of the average is within 2, too.
+    With ``null=0`` it is the most likely one. That splits the zeros of a sparse signal into small means, and takes the
+    largest entries of the noise for means. So two sparser fits are tried: one with `null` more entries that are zero
+    for certain, one with means that are either zero or so large that they show. Each, if its log-likelihood is within
+    2 of the largest, is averaged with what there is. The log-likelihood is concave, so that of the average is within
+    2, too.
     """
-    z, counts, far = _histogram(sample, sigma, largest / sigma + _MARGIN)
-    if z.size == 0:
-        return Means(far[:1] * sigma, far[1:], 0.0)
-    grid = np.arange(0.0, z.max() + 2 * _SPACING, _SPACING)
-    likelihood = phi(z[:, None] - grid) + phi(z[:, None] + grid)
+    near, far = _histogram(sample, sigma, largest / sigma)
+    if near.z.size == 0:
+        return Means(far.z * sigma, far.counts, 0.0)
+    grid = np.arange(0.0, near.z.max() + 2 * _SPACING, _SPACING)
+    p, gap = _averaged_fit(near, grid, null, np.sqrt(2 * np.log(sample.size)) + _CLEAR)
+    used = np.flatnonzero(p)
+    atoms, masses = np.append(grid[used], far.z), np.append(p[used] * near.counts.sum(), far.counts)
+    return Means(atoms * sigma, masses, gap)
+
+
+def _averaged_fit(near: _Binned, grid: Array, null: float, clear: float) -> tuple[Array, float]:
+    """Return probabilities of the means on the grid, and the duality gap; see `fit_means`."""
+    counts = near.counts
+    likelihood = phi(near.z[:, None] - grid) + phi(near.z[:, None] + grid)
     p, gap = _most_likely(likelihood, counts)
     enough = counts @ np.log(likelihood @ p) - _CLOSE
     if null > 0:
-        zeros, shows = np.eye(1, grid.size), grid >= np.sqrt(2 * np.log(sample.size)) + _CLEAR
         for sparser, worst in (
-            _most_likely(np.vstack([likelihood, zeros]), np.append(counts, null)),
-            _most_likely(np.where(shows | (grid == 0), likelihood, 0.0), counts),
+            _most_likely(np.vstack([likelihood, np.eye(1, grid.size)]), np.append(counts, null)),
+            _most_likely(np.where((grid >= clear) | (grid == 0), likelihood, 0.0), counts),
         ):
             if counts @ np.log(likelihood @ sparser) >= enough:
                 p, gap = (p + sparser) / 2, max(gap, worst)
-    used = np.flatnonzero(p)
-    masses = np.append(p[used] * counts.sum(), far[1])
-    return Means(np.append(grid[used], far[0]) * sigma, masses, gap)
+    return p, gap
 
 
 def _most_likely(likelihood: Array, counts: Array) -> tuple[Array, float]:
     """Return the probabilities of the columns that make the counts of the rows most likely, and the duality gap.
 
     Each step solves a quadratic model of the likelihood over the columns in use and those at which its gradient peaks,
-    by non-negative least squares (the constrained Newton method of Wang, 2007).
+    by non-negative least squares (the constrained Newton method of Wang, 2007, doi:10.1111/j.1467-9868.2007.00583.x).
     """
     total = counts.sum()
     p = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
@@ -102,8 +134,8 @@ def _most_likely(likelihood: Array, counts: Array) -> tuple[Array, float]:
         padded = np.concatenate([[-np.inf], gradient, [-np.inf]])
         peaks = (gradient > 0) & (gradient >= padded[:-2]) & (gradient >= padded[2:])
         used = np.flatnonzero((p > 0) | peaks)
-        # Minimise sum_i counts_i (S q - 2)_i^2 over q >= 0 with sum 1; homogeneous in q but for the last equation. From
-        # p/2 on, where the slope is half the gradient: what is left to gain may be far below the rounding of the rest.
+        # Minimise sum_i counts_i (S q - 2)_i^2 over q >= 0 with sum 1; homogeneous in q but for the last equation.
+        # Start at p/2, where the slope is half the gradient: the gain may be far below the rounding of the rest.
         s = (likelihood[:, used] / f[:, None] - 2) * np.sqrt(counts / total)[:, None]
         q = _nnls(s.T @ s + 1, p[used] / 2, gradient[used] / (2 * total))
         step = np.zeros_like(p)
@@ -123,23 +155,32 @@ def _most_likely(likelihood: Array, counts: Array) -> tuple[Array, float]:
     return p, gap
 
 
-def _histogram(sample: Magnitudes, sigma: float, limit: float) -> tuple[Array, Array, Array]:
-    """Return positions and counts of the bins up to the limit, and of all entries beyond; in units of sigma."""
-    if sample.cells is None or sample.moments is None:
-        z, counts = sample.nodes / sigma, sample.weights
-    else:
-        counts = sample.moments[:, 0]
-        used = counts > 0
-        counts = counts[used]
-        mean = sample.moments[used, 1] / counts
-        z = (sample.cells.middle[used] + sample.cells.half[used] * mean) / sigma
-    inside = z <= limit
-    bins, where = np.unique(np.floor(z[inside] / _BIN), return_inverse=True)
-    totals = np.bincount(where, counts[inside], minlength=bins.size).astype(np.float64)
-    positions = np.bincount(where, counts[inside] * z[inside], minlength=bins.size) / totals
-    beyond = counts[~inside].sum()
-    far = np.array([counts[~inside] @ z[~inside] / beyond if beyond else 0.0, beyond])
-    return positions, totals, far
+def _histogram(sample: Magnitudes, sigma: float, largest: float) -> tuple[_Binned, _Binned]:
+    """Return the bins to which means are fitted, and those beyond, the last of which may be empty."""
+    with np.errstate(over="ignore"):
+        if sample.cells is None or sample.moments is None:
+            z, counts = np.minimum(sample.nodes / sigma, _HUGE), sample.weights
+        else:
+            counts = sample.moments[:, 0]
+            used = counts > 0
+            counts = counts[used]
+            mean = sample.moments[used, 1] / counts
+            z = np.minimum((sample.cells.middle[used] + sample.cells.half[used] * mean) / sigma, _HUGE)
+    fitted = z <= min(largest, _LARGEST_FITTED) + _MARGIN
+    kept = z > largest + _MARGIN
+    between = ~fitted & ~kept
+    near = _binned(np.floor(z[fitted] / _BIN), z[fitted], counts[fitted])
+    far = _binned(np.floor(np.log(z[between]) / np.log1p(_FAR_BIN)), z[between], counts[between])
+    rest = counts[kept].sum()
+    average = counts[kept] @ z[kept] / rest if rest else 0.0
+    return near, _Binned(np.append(far.z, average), np.append(far.counts, rest))
+
+
+def _binned(keys: Array, z: Array, counts: Array) -> _Binned:
+    """Return the bins of entries with the same key."""
+    bins, where = np.unique(keys, return_inverse=True)
+    totals = np.bincount(where, counts, minlength=bins.size).astype(np.float64)
+    return _Binned(np.bincount(where, counts * z, minlength=bins.size) / totals, totals)
 
 
 def _nnls(gram: Array, start: Array, slope: Array) -> Array:

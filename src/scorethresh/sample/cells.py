@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._kernels import COARSE, FINE, CellTable
 from .._validate import Array
 from ..rules import Rule, kinks_of
 
-# As in _loops.py: Chebyshev moments per cell, and the shifts that turn a double into a key.
-ORDER = 12
-FINE = 43
-COARSE = 50
 # On a cell of at most this many bandwidths the Gaussian kernel is a polynomial of degree ORDER - 1 to
 # 2 (0.61 / 4)^12 / sqrt(12!) = 1.5e-14.
 BANDWIDTHS_PER_CELL = 0.61
 # Kernels are cut off this many bandwidths away, where they are 1e-17 of their peak.
 REACH = 8.9
+# Within this distance of a kink, in units of sigma, cells resolve the shape of the noise: the histogram to which
+# distributions of means are fitted needs bins of sigma / 20.
+_NOISE_REACH = 6.5
+_CELLS_PER_SIGMA = 20
 # Edges of the tail: 1, 5/4, 3/2 and 7/4 times every power of two. They are the values at which the exponent and
 # the first two mantissa bits of a double change, so a cell is found by shifting its bits.
 _LADDER = np.ldexp(np.array([1.0, 1.25, 1.5, 1.75])[None, :], np.arange(-1022, 1024)[:, None]).ravel()
+# Bounds the memory of a sample: 12 moments of 8 bytes per cell and thread.
 _MOST_CELLS = 1_000_000
+
+
+class _Zone(NamedTuple):
+    """A demand on the cells within `reach` of a kink: they are at most `width` wide."""
+
+    reach: float
+    width: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +48,8 @@ class Cells:
         The finite thresholds that the cells were made for; each is an edge.
     bandwidth
         The narrowest kernel that the cells serve.
-    grain
-        That of the rule that they were made for: see `Rule`.
+    polynomial_width
+        That of the rule for which they were made: see `Rule`.
     top
         The edge from which on the cells are those of the ladder.
     """
@@ -47,7 +57,7 @@ class Cells:
     edges: Array
     thresholds: Array
     bandwidth: float
-    grain: float
+    polynomial_width: float
     top: float
 
     @classmethod
@@ -60,37 +70,27 @@ class Cells:
         if thresholds.size == 0:
             thresholds = np.zeros(1)
         kinks = kinks_of(rule, thresholds)
-        zones = [(REACH * bandwidth, BANDWIDTHS_PER_CELL * bandwidth), (6.5 * sigma, sigma / 20)]
-
-        def near(points: Array, reach: float) -> Any:
-            """Tell which points lie within reach of a kink."""
-            i = np.searchsorted(kinks, points)
-            below, above = kinks[np.maximum(i - 1, 0)], kinks[np.minimum(i, kinks.size - 1)]
-            return np.minimum(np.abs(points - below), np.abs(points - above)) < reach
-
-        def ends(reach: float) -> Array:
-            """Return where the neighbourhoods of the kinks end."""
-            wide = np.flatnonzero(np.diff(kinks) > 2 * reach)
-            return np.concatenate([kinks[wide] + reach, kinks[wide + 1] - reach, kinks[-1:] + reach, kinks[:1] - reach])
-
-        marks = np.concatenate([[0.0], kinks, *(ends(reach) for reach, _ in zones)])
-        top = _LADDER[np.searchsorted(_LADDER, marks.max())]
-        lowest = thresholds[thresholds > 0].min(initial=np.inf)
-        grain = rule.polynomial_width
-        # Between the neighbourhoods of the kinks, and for rules that bend everywhere, cells grow with the magnitude.
-        wanted = (top <= _LADDER) | ~near(_LADDER, max(reach for reach, _ in zones)) | (grain < np.inf)
+        fraction = rule.polynomial_width
+        zones = [
+            _Zone(REACH * bandwidth, BANDWIDTHS_PER_CELL * bandwidth),
+            _Zone(_NOISE_REACH * sigma, sigma / _CELLS_PER_SIGMA),
+        ]
+        marks = np.concatenate([[0.0], kinks, *(_zone_ends(kinks, zone.reach) for zone in zones)])
+        top = float(_LADDER[np.searchsorted(_LADDER, marks.max())])
+        lowest = float(thresholds[thresholds > 0].min(initial=np.inf))
+        # Between the zones, and everywhere for rules that are not straight, cells grow with the magnitude.
+        wanted = (top <= _LADDER) | ~_near(kinks, _LADDER, max(zone.reach for zone in zones)) | (fraction < np.inf)
         ladder = _LADDER[(min(lowest, top) <= _LADDER) & wanted]
         marks = np.unique(np.concatenate([marks[marks >= 0], ladder, [np.finfo(float).max]]))
 
         low, high = marks[:-1], marks[1:]
         limit = np.full(low.size, np.inf)
-        for reach, width in zones:
-            inside = near(low / 2 + high / 2, reach)
-            limit[inside] = np.minimum(limit[inside], width)
+        for zone in zones:
+            inside = _near(kinks, low / 2 + high / 2, zone.reach)
+            limit[inside] = np.minimum(limit[inside], zone.width)
         graded = (low >= lowest) & (low < top)
-        limit[graded] = np.minimum(limit[graded], grain * low[graded])
-        most = (high - low) / np.maximum(1e-14 * high, 1e-300)  # no cell is narrower than rounding
-        parts = np.ceil(np.minimum((high - low) / limit * (1 - 1e-9), most)).clip(1)
+        limit[graded] = np.minimum(limit[graded], fraction * low[graded])
+        parts = _part_counts(marks, limit)
         if not parts.sum() <= _MOST_CELLS:
             msg = (
                 f"{thresholds.size} thresholds up to {thresholds.max()} with bandwidth {bandwidth} need "
@@ -98,10 +98,7 @@ class Cells:
                 "or Magnitudes.exact(y)."
             )
             raise ValueError(msg)
-        parts = parts.astype(np.int64)
-        step = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
-        edges = np.repeat(low, parts) + np.repeat((high - low) / parts, parts) * step
-        return cls(np.unique(np.append(edges, marks[-1])), thresholds, bandwidth, grain, top)
+        return cls(_subdivide(marks, parts.astype(np.int64)), thresholds, bandwidth, fraction, top)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Cells) and np.array_equal(self.edges, other.edges)
@@ -109,10 +106,11 @@ class Cells:
     def __len__(self) -> int:
         return self.edges.size - 1
 
-    def have(self, points: Array) -> Any:
+    def have(self, points: Array) -> NDArray[np.bool_]:
         """Tell which of the points are edges."""
         i = np.searchsorted(self.edges, points).clip(max=self.edges.size - 1)
-        return self.edges[i] == points
+        found: NDArray[np.bool_] = self.edges[i] == points
+        return found
 
     @functools.cached_property
     def middle(self) -> Array:
@@ -125,15 +123,53 @@ class Cells:
         return self.edges[1:] / 2 - self.edges[:-1] / 2
 
     @functools.cached_property
-    def lookup(self) -> tuple[Any, ...]:
-        """The table, unit, first key, tail cell and tail key by which `_loops.deposit` finds an entry's cell."""
+    def table(self) -> CellTable:
+        """The cells as the compiled loop wants them, with a table to find those of entries."""
         tail_cell = int(np.searchsorted(self.edges, self.top))
         unit = float(1 / np.median(np.diff(self.edges[: tail_cell + 1])))
         first_key = _key(1 / 8, FINE)
         keys = np.arange(first_key, max(_key(self.top * unit, FINE), first_key) + 1)
         table = np.searchsorted(self.edges, (keys << FINE).view(np.float64) / unit, side="right") - 1
         table[0] = 0
-        return table.astype(np.int32), unit, first_key, tail_cell, _key(self.top, COARSE)
+        return CellTable(
+            edges=self.edges,
+            middle=self.middle,
+            scale=1 / np.maximum(self.half, 1e-305),
+            table=table.astype(np.int32),
+            unit=unit,
+            first_key=first_key,
+            tail_cell=tail_cell,
+            tail_key=_key(self.top, COARSE),
+        )
+
+
+def _near(kinks: Array, points: Array, reach: float) -> Any:
+    """Tell which points lie within reach of a kink."""
+    i = np.searchsorted(kinks, points)
+    below, above = kinks[np.maximum(i - 1, 0)], kinks[np.minimum(i, kinks.size - 1)]
+    return np.minimum(np.abs(points - below), np.abs(points - above)) < reach
+
+
+def _zone_ends(kinks: Array, reach: float) -> Array:
+    """Return where the neighbourhoods of the kinks end."""
+    wide = np.flatnonzero(np.diff(kinks) > 2 * reach)
+    return np.concatenate([kinks[wide] + reach, kinks[wide + 1] - reach, kinks[-1:] + reach, kinks[:1] - reach])
+
+
+def _part_counts(marks: Array, limit: Array) -> Array:
+    """Return the number of parts, as floats, that make the intervals between the marks not wider than their limits."""
+    low, high = marks[:-1], marks[1:]
+    most = (high - low) / np.maximum(1e-14 * high, 1e-300)  # no cell is narrower than rounding
+    parts: Array = np.ceil(np.minimum((high - low) / limit * (1 - 1e-9), most)).clip(1)
+    return parts
+
+
+def _subdivide(marks: Array, parts: NDArray[np.int64]) -> Array:
+    """Return the edges that divide each interval between neighbouring marks into equal parts."""
+    low, high = marks[:-1], marks[1:]
+    step = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    edges = np.repeat(low, parts) + np.repeat((high - low) / parts, parts) * step
+    return np.unique(np.append(edges, marks[-1]))
 
 
 def _key(value: float, shift: int) -> int:

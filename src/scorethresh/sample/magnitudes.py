@@ -1,10 +1,8 @@
-"""The sample: what the data says about |y|, exactly or compressed."""
+"""Samples of the magnitudes |y|: exact, or compressed to a few thousand weighted nodes."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,46 +10,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from .._kernels import ORDER, deposit
+from .._threads import cores, thread_map
 from .._validate import Array
 from ..rules import Rule, as_rule
-from .cells import ORDER, Cells
+from .cells import Cells
 
 __all__ = ["Magnitudes"]
 
-# Grid of the thresholds: steps of sigma/64. At the minimum, half a step off costs less than 0.02% of the risk.
-# Samples up to SMALL are evaluated exactly, on a grid twice as coarse (0.07%): their own noise is far larger.
+# Steps of the grid of thresholds per sigma. At the minimum, half a step off costs less than 0.02% of the risk.
 STEPS = 64
+# Samples of up to this many entries are evaluated exactly, on a grid twice as coarse (0.07%): their own noise is far
+# larger.
 SMALL = 4096
-# An unnamed sample is compressed for thresholds up to those of this many entries and kernels of the width that
-# the paper's formula gives for this many.
+# By default a sample is compressed for thresholds up to those of this many entries, and for kernels of the width that
+# the paper's formula gives for that many.
 _THRESHOLDS_FOR = 1e12
 _KERNELS_FOR = 1e8
 
+# The Chebyshev nodes of the interval from -1 to 1.
 NODES = -np.cos(np.pi * (np.arange(ORDER) + 0.5) / ORDER)
 # Moments times this matrix are the weights at the nodes that integrate every polynomial of degree ORDER - 1. Its
 # transpose takes values at the nodes to the coefficients of their Chebyshev series.
 TO_WEIGHTS = np.cos(np.arange(ORDER)[:, None] * np.arccos(NODES)[None, :]) * (2 / ORDER)
 TO_WEIGHTS[0] /= 2
 
-# Below this many entries a second thread costs more than it saves.
-_PER_THREAD = 1 << 18
+# With fewer entries per thread, a second thread costs more than it saves.
+_ENTRIES_PER_THREAD = 1 << 18
+# Entries that are converted at once if y is not a contiguous array of floats: a buffer of at most 8 MB.
+_BUFFER = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Magnitudes:
     """The magnitudes of a set of entries, as weighted nodes: ``sum_i g(|y_i|) = sum_k weights[k] g(nodes[k])``.
 
-    Make one with `exact` (a node per entry) or `compress` (12 nodes per cell, a few thousand whatever the size of
-    the data). Samples add up: ``a + b`` is the sample of both sets together.
+    Make one with `exact` (a node per entry) or `compress` (12 nodes per cell: a few thousand, whatever the size of the
+    data). Samples add up: ``a + b`` is the sample of both sets together.
 
     Attributes
     ----------
     nodes, weights : ndarray of float64
-        Ascending nodes, and how much each counts. Weights of a compressed sample may be negative.
+        Ascending nodes and their weights. Weights of a compressed sample may be negative.
     size : int
         The number of entries.
     cells : Cells or None
         The intervals of a compressed sample; None for an exact one.
+    moments : ndarray or None
+        The sums of the Chebyshev polynomials over the entries of every cell; None for an exact sample.
+
+    See Also
+    --------
+    risk_curve : Estimate risks from a sample.
+
+    Notes
+    -----
+    Cell j keeps ``sum_i T_q(t_i)`` over its entries, q < 12, with t the position in the cell scaled to [-1, 1]. Sums of
+    any function that is a polynomial of degree 11 on every cell follow exactly. Cells are so narrow that kernels and
+    rules are such polynomials to machine precision, and thresholds are edges of cells.
 
     Examples
     --------
@@ -77,10 +93,16 @@ class Magnitudes:
         ----------
         y : array_like
             Real numbers, of any shape.
+
+        Returns
+        -------
+        Magnitudes
+            The sample.
         """
         y = _validate.data(y)
         _validate.finite(y)
-        nodes = np.sort(np.abs(y.astype(np.float64)), axis=None)
+        y = y if y.dtype.kind == "f" else y.astype(np.float64)
+        nodes = np.sort(np.abs(y), axis=None).astype(np.float64, copy=False)
         return cls(nodes, np.ones(nodes.size), nodes.size)
 
     @classmethod
@@ -96,7 +118,7 @@ class Magnitudes:
         """Return the sample on a few thousand nodes that give the same risk curves to machine precision.
 
         One pass over `y`, in its own dtype and without a copy, on all cores (or as many as the environment variable
-        OMP_NUM_THREADS allows).
+        OMP_NUM_THREADS allows). The number of threads changes the rounding of the weights only.
 
         Parameters
         ----------
@@ -105,13 +127,18 @@ class Magnitudes:
         sigma : float
             The noise level.
         thresholds : array_like, optional
-            Those at which curves will be wanted. The default serves steps of sigma/64 up to 8.4 sigma.
+            Thresholds at which curves will be computed. The default serves steps of sigma/64 up to 8.4 sigma.
         rule : str or Rule
-            Whose curves will be wanted. Rules that bend elsewhere than at the threshold (firm, SCAD) or are not
-            made of straight pieces (garrote, bridge) need cells of their own.
+            The rule whose curves will be computed. Rules that bend elsewhere than at the threshold (firm, SCAD) or are
+            not made of straight pieces (garrote, bridge) need cells of their own.
         bandwidth : float, optional
             The narrowest kernel that will be used, in units of `y`. The default serves the paper's choice up to
             1e8 entries.
+
+        Returns
+        -------
+        Magnitudes
+            The sample.
         """
         sigma = _validate.noise_level(sigma)
         if thresholds is None:
@@ -144,60 +171,43 @@ class Magnitudes:
         return f"<Magnitudes: {self.size} entries, {kind}>"
 
 
-def default_thresholds(size: float, sigma: float) -> Array:
-    """Return the grid from 0 past the universal threshold of that many entries, then infinity: kill everything."""
+def default_thresholds(size: float, sigma: float, block_size: int = 1) -> Array:
+    """Return the grid from 0 past the universal threshold of that many entries, then infinity: kill everything.
+
+    Norms of blocks of d entries of pure noise stay below ``sigma (sqrt(2 log P) + sqrt(d))`` with high probability.
+    """
     steps = STEPS if size > SMALL else STEPS // 2
-    last = int(np.ceil(steps * (np.sqrt(2 * np.log(max(size, 1))) + 1)))
+    last = int(np.ceil(steps * (np.sqrt(2 * np.log(max(size, 1))) + np.sqrt(block_size))))
     return np.append(np.arange(last + 1) * (sigma / steps), np.inf)
 
 
 def gather(y: Any, cells: Cells) -> Magnitudes:
-    """Return the sample of `y` on the given cells: the one pass over the data."""
-    from .._kernels import loader as _native
-
+    """Return the sample of `y` on the given cells: one pass over the data, in threads."""
     y = _validate.data(y)
     dtype = np.dtype(np.float32 if y.dtype.kind == "f" and y.dtype.itemsize <= 4 else np.float64)
-    loop = f"sample_loops.deposit_{dtype.name}"
-    workers = max(1, min(_threads(), y.size // _PER_THREAD))
-    moments = np.zeros((workers, len(cells), ORDER))
-    scale = 1 / np.maximum(cells.half, 1e-305)
-    table, *keys = cells.lookup
-
-    def deposit(worker: int, part: NDArray[Any]) -> int:
-        return _native.call(
-            loop,
-            *(part.size, part, len(cells), cells.edges, cells.middle, scale, table.size, table, *keys),
-            moments[worker],
-        )
-
+    parts = max(1, min(cores(), y.size // _ENTRIES_PER_THREAD))
+    moments, table = np.zeros((parts, len(cells), ORDER)), cells.table
     bad = 0
-    pool = ThreadPoolExecutor(workers) if workers > 1 else contextlib.nullcontext()
-    with pool as executor:
-        for chunk in _chunks(y, dtype):
-            spread = map if executor is None else executor.map
-            bad += sum(spread(deposit, range(workers), np.array_split(chunk, workers)))
+    for chunk in _chunks(y, dtype):
+        split = zip(np.array_split(chunk, parts), moments, strict=True)
+        bad += sum(thread_map(lambda part: deposit(part[0], table, part[1]), split))
     if bad:
         raise _validate.not_finite(bad, y.size)
     return _from_moments(cells, moments.sum(axis=0))
 
 
-def _threads() -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    limit = os.environ.get("OMP_NUM_THREADS", "")
-    return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
-
-
-def _chunks(y: NDArray[Any], dtype: np.dtype[Any]) -> Any:
-    """Iterate over `y` in contiguous vectors of that dtype: `y` itself where it is one, else buffers of 8 MB."""
-    return np.nditer(  # type: ignore[call-overload]
+def _chunks(y: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+    """Yield `y` as contiguous vectors of that dtype: `y` itself if it is one, else buffers."""
+    chunks: Iterator[NDArray[Any]] = np.nditer(  # type: ignore[call-overload]
         y,
         flags=["external_loop", "buffered", "growinner"],
-        op_flags=[["readonly", "contig"]],
+        op_flags=[["readonly", "contig", "aligned"]],
         op_dtypes=[dtype],
         casting="same_kind",
         order="K",
-        buffersize=1 << 20,
+        buffersize=_BUFFER,
     )
+    return chunks
 
 
 def _from_moments(cells: Cells, moments: Array) -> Magnitudes:

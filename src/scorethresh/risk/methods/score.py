@@ -12,7 +12,7 @@ from ..._validate import Array
 from ...rules import Rule, entry_rule
 from ...sample.magnitudes import Magnitudes
 from ..curve import RiskCurve, finite_part
-from ..kernel import Kernel, narrowest, paper_bandwidth, plugin_width
+from ..kernel import Kernel, narrowest, paper_bandwidth, plugin_bandwidth
 from ..npmle import fit_means
 from ..stein import add_jump, stein_curve
 from .base import Method
@@ -144,7 +144,7 @@ class _PluginKernel:
         return narrowest(self.shape, size) * sigma
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
-        kernel = Kernel(self.shape, plugin_width(self.shape, sample, sigma, self.factor), self.factor)
+        kernel = Kernel(self.shape, plugin_bandwidth(self.shape, sample, sigma, self.factor), self.factor)
         return stein_curve(sample, thresholds, sigma=sigma, rule=rule, kernel=kernel)
 
 

@@ -1,0 +1,64 @@
+"""Data, rules and helpers that several test files share."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+import scorethresh as st
+
+RULES = [
+    st.Hard(),
+    st.Soft(),
+    st.Firm(),
+    st.Firm(3.5),
+    st.Garrote(),
+    st.Scad(),
+    st.Scad(2.2),
+    st.Bridge(),
+    st.Bridge(0.1),
+    st.Bridge(0.9),
+]
+
+
+def spikes(rng, size, fraction=0.05, height=5.0):
+    """Noise of level 1, a fraction of it on top of spikes."""
+    y = rng.normal(size=size)
+    y[: int(fraction * size)] += height
+    return y
+
+
+def mixed(rng, size):
+    """Noise, a tenth of it five times wider, and a few entries far out."""
+    y = rng.normal(size=size)
+    y[: size // 10] *= 5
+    y[:3] = 0.0, 1e3, -1e6
+    return rng.permutation(y)
+
+
+class TwoSteps:
+    """0, then half of y from the threshold on, then y from twice the threshold on; only the required methods."""
+
+    def __repr__(self):
+        return "TwoSteps()"
+
+    def __call__(self, y, t):
+        a = np.abs(y)
+        return np.where(a >= 2 * t, y, np.where(a >= t, y / 2, 0.0))
+
+    def derivative(self, y, t):
+        a = np.abs(y)
+        return np.where(a > 2 * t, 1.0, np.where(a > t, 0.5, 0.0))
+
+    def jumps(self, t):
+        return [(t, t / 2), (2 * t, t)]
+
+
+def run_python(code, *options, **environment):
+    """Run code in a fresh interpreter and return what it prints, split at white space; raise if it fails."""
+    command = [sys.executable, *options, "-c", code]
+    env = {**os.environ, **environment}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=env, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()

@@ -1,0 +1,563 @@
+"""The compiled loops: what they compute, that wrong arrays never reach them, and how their code is kept."""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+import scorethresh as st
+from helpers import run_python
+from oracles import chebyshev_moments, filter_direct, kernel_sums_direct, window_dct_direct
+from scorethresh import _kernels
+from scorethresh._kernels import CellTable, CutGaussian, PiecewiseQuadratic, WindowShrinkage, loader
+
+TESTS = Path(__file__).parent
+# Sums of some hundred products of numbers near 1, in units of the last place.
+ROUNDING = {"float32": 100 * 2.0**-23, "float64": 100 * 2.0**-52}
+both_precisions = pytest.mark.parametrize("dtype", ["float32", "float64"])
+
+
+def dct_matrix(size, dtype):
+    from scipy import fft
+
+    return np.ascontiguousarray(fft.dct(np.eye(size), norm="ortho", axis=0), dtype)
+
+
+EDGES = np.array([0.0, 0.25, 0.5, 1.0, 1.25, 1.5, 1.75, 2.0])
+# Cells up to 1 are found by steps from cell 0; beyond, edges are those at which the coarse key changes.
+FIELDS = {
+    "edges": EDGES,
+    "middle": (EDGES[1:] + EDGES[:-1]) / 2,
+    "scale": 2 / np.diff(EDGES),
+    "table": np.zeros(4, np.int32),
+    "unit": 1.0,
+    "first_key": 0,
+    "tail_cell": 3,
+    "tail_key": int(np.float64(1.0).view(np.int64)) >> _kernels.COARSE,
+}
+
+
+# What the loops compute.
+
+
+@both_precisions
+def test_deposit_adds_chebyshev_moments(rng, dtype):
+    """To rounding of the count; NaN, infinities and what lies beyond the last edge are counted apart."""
+    table = CellTable(**FIELDS)
+    edges = table.edges
+    y = np.concatenate([rng.normal(size=500), edges, -edges, [np.nan, np.inf, -np.inf]]).astype(dtype)
+    moments = np.ones((7, _kernels.ORDER))
+    left_out = _kernels.deposit(y, table, moments)
+    assert left_out == 3 + (np.abs(y[:-3]) > 2).sum()
+    expected = chebyshev_moments(y[:-3], edges, _kernels.ORDER)
+    np.testing.assert_allclose(moments - 1, expected, rtol=0, atol=1e-13 * y.size)
+
+
+@pytest.mark.parametrize("points", [np.linspace(0, 6, 300), np.sort(np.random.default_rng(1).uniform(0, 6, 90))])
+@pytest.mark.parametrize("reach", [8.9, 37.6])
+def test_kernel_sums_are_the_direct_sums(rng, points, reach):
+    """On an even grid, where the loop recurs, and on any other; two pieces that meet at different points per entry."""
+    z, weights, h = np.sort(rng.uniform(0, 7, 80)), rng.normal(size=80), 0.3
+    z[0] = 0.0
+    coefficients = rng.normal(size=(2, 3, points.size))
+    border = np.searchsorted(points, z)
+    bounds = np.stack([np.full(z.size, points.size), border, np.zeros(z.size, np.int64)])
+
+    def factor(v, i, k):
+        c = coefficients[0 if k >= border[i] else 1, :, k]
+        return c[0] + c[1] * v + c[2] * v * v
+
+    found = _kernels.kernel_sums(z, weights, points, CutGaussian(h, reach), PiecewiseQuadratic(bounds, coefficients))
+    expected = kernel_sums_direct(z, weights, points, h, reach, factor)
+    # Kernels are cut off below 1e-17 of their peak, or right to 1e-13 by the recursion.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+@both_precisions
+@given(
+    shape=some.lists(some.integers(1, 9), min_size=1, max_size=3),
+    taps=some.integers(1, 5),
+    step=some.integers(0, 20),
+    shift=some.integers(-30, 30),
+    axis=some.integers(-3, 2),
+    seed=some.integers(0, 1000),
+)
+def test_dilated_is_a_circular_filter(dtype, shape, taps, step, shift, axis, seed):
+    """Also where the filter is longer than the data; nothing is written beside the output."""
+    axis = axis % len(shape) - len(shape) * (axis < 0)
+    rng = np.random.default_rng(seed)
+    x, filters = rng.normal(size=shape).astype(dtype), rng.normal(size=2 * taps).astype(dtype)
+    expected = filter_direct(x, filters, axis, step, shift)
+    np.testing.assert_allclose(
+        _kernels.dilated(x, filters, axis, step=step, shift=shift), expected, rtol=0, atol=10 * ROUNDING[dtype]
+    )
+    guarded = np.full(x.size + 200, 7.0, dtype)
+    out = guarded[100:-100].reshape(shape)
+    assert _kernels.dilated(x, filters, axis, step=step, shift=shift, out=out) is out
+    np.testing.assert_allclose(out, 7 + expected, rtol=0, atol=20 * ROUNDING[dtype])
+    assert (guarded[:100] == 7).all()
+    assert (guarded[-100:] == 7).all()
+
+
+def test_dilated_takes_steps_of_any_size():
+    """Products of the step and the number of taps may not overflow."""
+    x, taps = np.arange(5.0), np.array([1.0, 2.0, 3.0, 4.0])
+    np.testing.assert_array_equal(
+        _kernels.dilated(x, taps, 0, step=10**30 + 1, shift=-(10**30)), filter_direct(x, taps, 0, 10**30 % 5 + 1, 0)
+    )
+    assert _kernels.dilated(np.zeros((0, 3)), taps, 0, step=1).shape == (0, 3)
+
+
+@both_precisions
+@pytest.mark.parametrize("guided", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "block", "step"),
+    [
+        ((1, 1, 20, 30), (8, 8), 1),
+        ((2, 1, 16, 24), (8, 4), 2),
+        ((1, 2, 6, 8), (2, 4), 2),
+        ((3, 4, 16, 16), (16, 16), 4),
+        ((1, 1, 8, 300), (4, 8), 1),  # wider than a strip
+    ],
+)
+def test_sliding_dct_is_the_sum_over_windows(rng, dtype, guided, shape, block, step):
+    y, pilot = rng.normal(size=(2, *shape)).astype(dtype)
+    cut, variance = rng.uniform(0.5, 1.5, (2, shape[1], *block)).astype(dtype)
+    cut.flat[0] = 0
+    matrices = dct_matrix(block[0], dtype), dct_matrix(block[1], dtype)
+    # A jump so wide that rounding moves hardly any coefficient across its ends; those that it does move are skipped.
+    jump = 0.2
+    found = _kernels.sliding_dct(y, pilot if guided else None, WindowShrinkage(cut, variance, jump), matrices, step)
+    exact = [None if v is None else v.astype(float) for v in (y, pilot if guided else None, cut, variance)]
+    expected = window_dct_direct(*exact, step, jump)
+    for a, b in zip(found, expected, strict=True):
+        near = np.isclose(a, b, rtol=0, atol=20 * ROUNDING[dtype] * np.abs(b).max())
+        assert near.mean() > (0.95 if dtype == "float32" else 0.9999)
+
+
+# Wrong arrays.
+
+
+def calls():
+    """For every loop: its arrays by name, and how it is called with them."""
+    rng = np.random.default_rng(0)
+    arrays = {name: FIELDS[name].copy() for name in ("edges", "middle", "scale", "table")}
+    z, points = np.sort(rng.uniform(0, 3, 40)), np.linspace(0, 3, 70)
+    return {
+        "deposit": (
+            {"y": rng.normal(size=50), **arrays, "moments": np.zeros((7, _kernels.ORDER))},
+            lambda y, moments, **table: _kernels.deposit(y, CellTable(**{**FIELDS, **table}), moments),
+        ),
+        "kernel_sums": (
+            {
+                "z": z,
+                "weights": np.ones(40),
+                "points": points,
+                "bounds": np.zeros((3, 40), np.int64),
+                "coefficients": np.zeros((2, 3, 70)),
+            },
+            lambda z, weights, points, bounds, coefficients: _kernels.kernel_sums(
+                z, weights, points, CutGaussian(0.1, 8.9), PiecewiseQuadratic(bounds, coefficients)
+            ),
+        ),
+        "dilated": (
+            {"x": np.ones((6, 8), np.float32), "taps": np.ones(4, np.float32), "out": np.zeros((6, 8), np.float32)},
+            lambda x, taps, out: _kernels.dilated(x, taps, -1, step=2, out=out),
+        ),
+        "sliding_dct": (
+            {
+                "y": rng.normal(size=(2, 2, 12, 16)),
+                "pilot": rng.normal(size=(2, 2, 12, 16)),
+                "cut": np.ones((2, 4, 8)),
+                "variance": np.ones((2, 4, 8)),
+                "down": dct_matrix(4, float),
+                "across": dct_matrix(8, float),
+            },
+            lambda y, pilot, cut, variance, down, across: _kernels.sliding_dct(
+                y, pilot, WindowShrinkage(cut, variance, 0.1), (down, across), 2
+            ),
+        ),
+    }  # fmt: skip
+
+
+def unaligned(a):
+    return np.frombuffer(bytearray(b"x" + a.tobytes()), a.dtype, offset=1).reshape(a.shape)
+
+
+OTHER = {"f4": np.float64, "f8": np.float32, "i4": np.int64, "i8": np.int32}
+DAMAGES = {
+    "a list": lambda a: a.tolist(),
+    "a number": lambda a: a.flat[0],
+    "a string": lambda a: "array",
+    "another precision": lambda a: a.astype(OTHER[a.dtype.str[1:]]),
+    "the other byte order": lambda a: a.astype(a.dtype.newbyteorder()),
+    "complex": lambda a: a.astype(complex),
+    "objects": lambda a: a.astype(object),
+    "half precision": lambda a: a.astype(np.float16),
+    "booleans": lambda a: a.astype(bool),
+    "every other entry": lambda a: np.repeat(a, 2, axis=-1)[..., ::2],
+    "backwards": lambda a: np.ascontiguousarray(a[..., ::-1])[..., ::-1],
+    "one entry repeated": lambda a: np.broadcast_to(a.flat[0], a.shape),
+    "not aligned": unaligned,
+    "another axis": lambda a: a[None],
+    "flat": lambda a: a.ravel() if a.ndim > 1 else a[:, None],
+    "column by column": lambda a: np.asfortranarray(a) if a.ndim > 1 else a[:, None],
+}
+LENGTHS = {
+    "empty": lambda a: a[:0],
+    "one less": lambda a: np.ascontiguousarray(a[:-1]),
+    "one more": lambda a: np.concatenate([a, a[:1]]),
+    "one column less": lambda a: np.ascontiguousarray(a[..., :-1]),
+}
+ALL = {**DAMAGES, **LENGTHS}
+
+
+# Data of any length and of both precisions are served, and tables of any length but 0.
+SERVED = {("deposit", "y", what) for what in ("another precision", *LENGTHS)}
+SERVED |= {("deposit", "table", what) for what in LENGTHS if what != "empty"}
+
+
+def cases():
+    """Every loop, every array of it, every damage."""
+    every = [(loop, name, what) for loop, (arguments, _) in calls().items() for name in arguments for what in ALL]
+    return [case for case in every if case not in SERVED]
+
+
+def refused(loop, name, what):
+    """Call a loop with one argument damaged, and return the error; None if there was none."""
+    arguments, call = calls()[loop]
+    arguments[name] = ALL[what](arguments[name])
+    try:
+        call(**arguments)
+    except (TypeError, ValueError) as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize(("loop", "name", "what"), cases())
+def test_wrong_arrays_are_refused(loop, name, what):
+    """Each would make a loop read or write outside of its arrays, or read them wrongly."""
+    assert refused(loop, name, what) is not None
+
+
+@pytest.mark.parametrize("loop", calls())
+def test_right_arrays_are_accepted(loop):
+    arguments, call = calls()[loop]
+    call(**arguments)
+
+
+def accepted():
+    """Return the damages that a loop did not refuse."""
+    return [case for case in cases() if refused(*case) is None]
+
+
+def test_wrong_arrays_are_refused_without_assertions():
+    """`python -O` strips assertions. A crash would fail this too: it ends the process."""
+    code = f"import sys; sys.path.insert(0, {str(TESTS)!r}); import test_kernels as t; print(t.accepted())"
+    assert run_python(code, "-O") == ["[]"]
+
+
+def test_an_error_names_the_array_and_what_came():
+    """One of each kind."""
+    for case, words in {
+        ("dilated", "out", "another precision"): r"out must have dtype float32 in native byte order, got '<f8'",
+        ("dilated", "x", "a list"): r"x must be a NumPy array of float32 or float64 in native byte order, got list",
+        ("dilated", "taps", "one less"): r"taps must be even in number and at least 2, got 3. Append a 0",
+        ("kernel_sums", "weights", "one more"): r"weights must have shape \(40\), got \(41,\)",
+        ("sliding_dct", "cut", "one column less"): r"variance must have shape \(2, 4, 7\), got \(2, 4, 8\)",
+        ("deposit", "moments", "not aligned"): r"moments must be C-contiguous and aligned, got strides",
+    }.items():
+        with pytest.raises((TypeError, ValueError), match=words):
+            raise refused(*case)
+
+
+@pytest.mark.parametrize(("loop", "name"), [("deposit", "moments"), ("dilated", "out")])
+def test_outputs_must_be_writable(loop, name):
+    arguments, call = calls()[loop]
+    arguments[name].flags.writeable = False
+    with pytest.raises(ValueError, match=f"{name} receives the result but is read-only"):
+        call(**arguments)
+
+
+def test_outputs_may_not_overlap_inputs():
+    x, taps = np.zeros((6, 8)), np.ones(2)
+    with pytest.raises(ValueError, match="out must not share memory with x"):
+        _kernels.dilated(x, taps, 0, step=1, out=x)
+    shared = np.zeros(50)
+    with pytest.raises(ValueError, match="out must not share memory with taps"):
+        _kernels.dilated(np.zeros(10), shared[8:10], 0, step=1, out=shared[:10])
+    arguments, call = calls()["deposit"]
+    arguments["y"] = arguments["moments"].reshape(-1)[:30]
+    with pytest.raises(ValueError, match="moments must not share memory with y"):
+        call(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"axis": 2}, ValueError, "axis must lie between -2 and 1, got 2"),
+        ({"axis": -3}, ValueError, "axis must lie between -2 and 1, got -3"),
+        ({"axis": 0.0}, TypeError, "integer"),
+        ({"step": 1.0}, TypeError, "integer"),
+        ({"shift": 0.5}, TypeError, "integer"),
+        ({"step": "1"}, TypeError, "integer"),
+    ],
+)
+def test_wrong_numbers_for_a_filter(change, error, words):
+    """A float would be passed in another register than an integer, and the loop would read what is in that one."""
+    with pytest.raises(error, match=words):
+        _kernels.dilated(**{"x": np.zeros((6, 8)), "taps": np.ones(2), "axis": 0, "step": 1, **change})
+
+
+@pytest.mark.parametrize(
+    ("shape", "block", "step", "error", "words"),
+    [
+        ((1, 1, 12, 12), (3, 4), 1, ValueError, "side of a window down must be a power of 2 from 2 to 64, got 3"),
+        ((1, 1, 12, 12), (4, 1), 1, ValueError, "side of a window across must be a power of 2 from 2 to 64, got 1"),
+        ((1, 1, 300, 300), (128, 4), 1, ValueError, "power of 2 from 2 to 64, got 128"),
+        ((1, 1, 12, 12), (4, 4), 0, ValueError, "step must divide the side of a window down, 4, got 0"),
+        ((1, 1, 12, 12), (4, 4), -2, ValueError, "step must divide"),
+        ((1, 1, 12, 12), (4, 4), 3, ValueError, "step must divide"),
+        ((1, 1, 12, 12), (4, 4), 2.0, TypeError, "integer"),
+        ((1, 1, 3, 12), (4, 4), 1, ValueError, "length of y down must be 4 plus a multiple of 1, got 3. Pad it"),
+        ((1, 1, 12, 13), (4, 4), 2, ValueError, "length of y across must be 4 plus a multiple of 2, got 13"),
+        ((0, 1, 12, 12), (4, 4), 1, ValueError, "y must hold at least one entry"),
+    ],
+)
+def test_wrong_windows(shape, block, step, error, words):
+    cut = np.ones((1, *block))
+    with pytest.raises(error, match=words):
+        _kernels.sliding_dct(
+            np.zeros(shape), None, WindowShrinkage(cut, cut, 0.1), (np.eye(block[0]), np.eye(block[1])), step
+        )
+
+
+@pytest.mark.parametrize("jump", [0.0, 1.0, np.nan])
+def test_wrong_width_of_the_jump(jump):
+    cut = np.ones((1, 4, 4))
+    with pytest.raises(ValueError, match="jump_half_width must lie strictly between 0 and 1"):
+        _kernels.sliding_dct(np.zeros((1, 1, 8, 8)), None, WindowShrinkage(cut, cut, jump), (np.eye(4), np.eye(4)), 1)
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, -1.0, np.nan, np.inf])
+def test_wrong_bandwidths(bandwidth):
+    one, factor = np.ones(1), PiecewiseQuadratic(np.zeros((2, 1), np.int64), np.zeros((1, 3, 1)))
+    with pytest.raises(ValueError, match="bandwidth must be positive and finite"):
+        _kernels.kernel_sums(one, one, one, CutGaussian(bandwidth, 8.9), factor)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"table": np.array([0, 7], np.int32)}, ValueError, "table must hold cells from 0 to 6"),
+        ({"table": np.array([0, -1], np.int32)}, ValueError, "table must hold cells from 0 to 6"),
+        ({"edges": EDGES[::-1].copy()}, ValueError, "edges must be at least 2 ascending numbers"),
+        ({"edges": np.append(EDGES[:-1], np.nan)}, ValueError, "edges must be at least 2 ascending numbers"),
+        ({"tail_cell": 8}, ValueError, "tail_cell must lie between 0 and 7, got 8"),
+        ({"tail_cell": -1}, ValueError, "tail_cell must lie between 0 and 7, got -1"),
+        ({"tail_cell": 1.0}, TypeError, "integer"),
+        ({"tail_key": 5000}, ValueError, r"tail_key must be the key of edges\[3\], 4092, got 5000"),
+        ({"tail_key": 4000}, ValueError, "tail_key must be the key"),
+        ({"first_key": 0.0}, TypeError, "integer"),
+    ],
+)
+def test_tables_that_lead_out_of_the_cells_are_refused(change, error, words):
+    with pytest.raises(error, match=words):
+        CellTable(**FIELDS | change)
+
+
+def test_the_loops_and_their_wrappers_agree_on_constants():
+    from scorethresh._kernels import sample_loops
+
+    for name in ("ORDER", "FINE", "COARSE"):
+        assert getattr(_kernels, name) == getattr(sample_loops, name)
+
+
+# How the machine code is kept.
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Two folders for the object files of this test, the first of which cannot be made; yields the second."""
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(loader, "folders", lambda: iter([tmp_path / "file" / "below", tmp_path / "cache"]))
+    forget()
+    yield tmp_path / "cache"
+    forget()
+
+
+def forget():
+    """Make the next call load its loop anew."""
+    loader.engine.cache_clear()
+    loader.address.cache_clear()
+
+
+def filtered():
+    """Run the loop that compiles fastest."""
+    return _kernels.dilated(np.arange(4.0), np.array([1.0, 2.0]), 0, step=1, out=np.zeros(4)).tolist()
+
+
+EXPECTED = [6.0, 1.0, 4.0, 7.0]
+
+
+def test_loops_are_kept_and_a_damaged_file_is_made_anew(cache):
+    """The first folder cannot be written to; the second is used. A file cut short is not loaded."""
+    assert filtered() == EXPECTED
+    [kept] = cache.iterdir()
+    content = kept.read_bytes()
+    for damaged in (content[:-100], b"", content[:200] + bytes([content[200] ^ 255]) + content[201:]):
+        kept.write_bytes(damaged)
+        forget()
+        assert filtered() == EXPECTED
+        assert [p.name for p in cache.iterdir()] == [kept.name]
+        assert hashlib.sha256(kept.read_bytes()[32:]).digest() == kept.read_bytes()[:32]
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="Windows has other rights")
+
+
+@posix
+def test_what_is_kept_belongs_to_the_user_alone(cache):
+    filtered()
+    [kept] = cache.iterdir()
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def poison(cache):
+    """Replace the code in the cache by a function of that name that does nothing; return its file."""
+    from llvmlite import binding as llvm
+
+    filtered()
+    [kept] = cache.iterdir()
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    code = machine.emit_object(llvm.parse_assembly("define i32 @dilated_float64() {\nret i32 0\n}"))
+    kept.write_bytes(hashlib.sha256(code).digest() + code)
+    forget()
+    return kept
+
+
+def test_a_file_of_the_user_is_loaded(cache):
+    """The tests below see by this that others are not: the function in the file does nothing."""
+    poison(cache)
+    assert filtered() == [0.0] * 4
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o777])
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_code_that_others_may_write_to_is_not_loaded(cache, mode, what):
+    kept = poison(cache)
+    (cache if what == "folder" else kept).chmod(mode)
+    before = kept.read_bytes()
+    assert filtered() == EXPECTED
+    # A folder that is not safe is left alone. A file in a safe folder is replaced.
+    assert kept.stat().st_mode & 0o022 == 0
+    assert (kept.read_bytes() == before) == (what == "folder")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_code_of_another_user_is_not_loaded(cache, what):
+    kept = poison(cache)
+    before = kept.read_bytes()
+    os.chown(cache if what == "folder" else kept, 12345, -1)
+    assert filtered() == EXPECTED
+    assert (kept.read_bytes() == before) == (what == "folder")
+
+
+@posix
+def test_a_folder_that_is_not_safe_gives_way_to_the_next(cache, tmp_path, monkeypatch):
+    cache.mkdir()
+    cache.chmod(0o777)
+    monkeypatch.setattr(loader, "folders", lambda: iter([cache, tmp_path / "next"]))
+    assert filtered() == EXPECTED
+    assert list(cache.iterdir()) == []
+    assert len(list((tmp_path / "next").iterdir())) == 1
+
+
+def test_a_full_disk_collects_no_files(tmp_path):
+    """Files are limited to 1000 bytes, so that every write fails as on a full disk."""
+    resource = pytest.importorskip("resource")
+    code = (
+        f"import resource, sys; sys.path.insert(0, {str(TESTS)!r}); from pathlib import Path\n"
+        "from scorethresh._kernels import loader; import test_kernels\n"
+        f"loader.folders = lambda: iter([Path({str(tmp_path)!r}) / 'one', Path({str(tmp_path)!r}) / 'two'])\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); print(*test_kernels.filtered())"
+    )
+    assert resource
+    assert run_python(code) == [str(v) for v in EXPECTED]
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["one", "two"]
+
+
+def test_a_name_that_is_taken_collects_no_files(cache):
+    """A folder in place of the file cannot be replaced."""
+    filtered()
+    [kept] = cache.iterdir()
+    kept.unlink()
+    (kept / "inside").mkdir(parents=True)
+    forget()
+    assert filtered() == EXPECTED
+    assert [p.name for p in cache.iterdir()] == [kept.name]
+
+
+def test_without_a_home_only_the_folder_of_the_package_is_left(monkeypatch):
+    def homeless():
+        raise RuntimeError("no home")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert len(list(loader.folders())) == 1
+
+
+FORK = """
+import os, signal, sys, threading, time, warnings
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+import test_kernels
+from scorethresh._kernels import loader
+loader.folders = lambda: iter([Path({folder!r})])
+thread = threading.Thread(target=test_kernels.filtered)
+thread.start()
+while "numba" not in sys.modules:  # the thread is about to compile
+    time.sleep(0.001)
+warnings.simplefilter("ignore")
+child = os.fork()
+if child == 0:
+    signal.alarm(120)  # ends a child that waits for ever
+    os._exit(0 if test_kernels.filtered() == test_kernels.EXPECTED else 1)
+thread.join()
+print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_fork_while_another_thread_loads(tmp_path):
+    """The child once inherited a lock that nobody in it would ever release."""
+    assert run_python(FORK.format(tests=str(TESTS), folder=str(tmp_path))) == ["0"]
+
+
+def test_threads_may_race_to_the_first_call():
+    code = (
+        "import threading, numpy, scorethresh\n"
+        "y = numpy.ones(200_000)\n"
+        "def work(): scorethresh.select_threshold(y, sigma=1.0)\n"
+        "threads = [threading.Thread(target=work) for _ in range(6)]\n"
+        "[t.start() for t in threads]; [t.join() for t in threads]; print('done')"
+    )
+    assert run_python(code) == ["done"]
+
+
+def test_a_warm_first_call_needs_no_compiler():
+    """Neither numba nor SciPy: the loops come from their object file through llvmlite."""
+    st.select_threshold(np.ones(9999), sigma=1.0, method="score")
+    code = (
+        "import sys, numpy, scorethresh; scorethresh.select_threshold(numpy.ones(9999), sigma=1.0, method='score');"
+        "print(*[m for m in ('llvmlite', 'numba', 'scipy') if m in sys.modules])"
+    )
+    assert run_python(code) == ["llvmlite"]
