@@ -1,17 +1,17 @@
 """The denoiser as a whole: the error falls, its prediction holds, and data come back as they came."""
 
-import importlib
 import itertools
 
 import numpy as np
 import pytest
 import pywt
 from scipy.ndimage import gaussian_filter
-from scipy.optimize import minimize
 
 import scorethresh as st
-from scorethresh.denoising.blend import Piece, _patches, blend_weights, block_curve
-from scorethresh.denoising.prepare import _hidden
+from scorethresh.denoising import tiles
+from scorethresh.denoising.batch import Batch
+from scorethresh.denoising.probe import patches
+from scorethresh.denoising.stabilise import noise_free_mask
 
 CAMERA = pywt.data.camera()[100:292, 150:342].astype(float)
 CHOICES = ["blend", "bands", "global"]
@@ -65,37 +65,6 @@ def test_the_predicted_error_is_that_of_the_mean(rng, choose, options):
     assert predicted == pytest.approx(true, rel=0.08 if options.get("undecimated", True) else 0.12)
     spread = np.std([p - t for p, t, _ in draws])
     assert 0.4 * stderr < spread < 2 * stderr
-
-
-def test_weights_of_the_blend_are_those_of_a_general_solver(rng):
-    for _ in range(20):
-        y = rng.normal(size=(1, 1, 50))
-        pieces = [Piece(rng.normal(size=y.shape) + y * rng.uniform(), np.zeros(1)) for _ in range(3)]
-        traces = rng.uniform(0, 20, size=3)
-
-        def risk(a, y=y, pieces=pieces, traces=traces):
-            return np.sum((y - sum(w * p.estimate for w, p in zip(a, pieces, strict=True))) ** 2) + 2 * a @ traces
-
-        whole = {"type": "eq", "fun": lambda a: a.sum() - 1}
-        slow = minimize(risk, np.full(3, 1 / 3), bounds=[(0, 1)] * 3, constraints=whole, options={"ftol": 1e-12})
-        fast = blend_weights(y, pieces, traces)
-        assert fast.min() >= 0
-        assert fast.sum() == pytest.approx(1)
-        assert risk(fast) <= risk(slow.x) + 1e-6
-
-
-@pytest.mark.parametrize(
-    ("parts", "threshold", "mean", "exact"), [(4, 3.5, 2.5, 2819.3), (8, 4, 3, 6655.0), (16, 5, 1, 4730.8)]
-)
-def test_degrees_of_freedom_of_blocks(rng, parts, threshold, mean, exact):
-    """2000 vectors, half of them noise, half of the given mean norm; exact values simulated apart from this."""
-    means = np.zeros((2000, parts))
-    means[:1000, 0] = mean
-    draws = []
-    for _ in range(60):
-        norms = np.linalg.norm(means + rng.normal(size=means.shape), axis=1)
-        draws.append(block_curve(norms, np.array([threshold]), 1.0, parts).dof[0])
-    assert np.mean(draws) == pytest.approx(exact, rel=0.04)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.uint8, np.int16, np.complex64, np.complex128])
@@ -181,12 +150,11 @@ def test_results_do_not_depend_on_the_call(rng):
 
 def test_tiles_agree_with_the_whole(rng, monkeypatch):
     """Large data are cut; with thresholds chosen on crops, the result may differ by a fraction of the noise only."""
-    module = importlib.import_module("scorethresh.denoising.denoiser")
     clean = np.tile(CAMERA, (2, 2))
     y = clean + rng.normal(scale=20, size=clean.shape)
     whole = st.Denoiser(sigma=20.0).run(y)
-    monkeypatch.setitem(module._TILE, 2, 1 << 15)
-    monkeypatch.setitem(module._CROP, 2, 128)
+    monkeypatch.setitem(tiles.MOST_ENTRIES, 2, 1 << 15)
+    monkeypatch.setitem(tiles.CROP_SIDE, 2, 128)
     tiled = st.Denoiser(sigma=20.0).run(y)
     assert mse(tiled.estimate, whole.estimate) < 0.05 * mse(whole.estimate, clean)
     assert tiled.predicted_mse == pytest.approx(mse(tiled.estimate, clean), rel=0.15)
@@ -215,14 +183,13 @@ def test_rare_things_beyond_the_crops_survive(rng):
 
 
 def test_tiles_with_gaps_agree_with_the_whole(rng, monkeypatch):
-    module = importlib.import_module("scorethresh.denoising.denoiser")
     clean = np.tile(CAMERA, (2, 2))
     holes = np.add.outer(np.arange(len(clean)) // 32, np.arange(len(clean)) // 32) % 2 == 1
     holes[:, :150] = True  # some tiles are empty
     y = np.where(holes, np.nan, clean + rng.normal(scale=20, size=clean.shape))
     whole = st.Denoiser(sigma=20.0).run(y)
-    monkeypatch.setitem(module._TILE, 2, 1 << 14)
-    monkeypatch.setitem(module._CROP, 2, 128)
+    monkeypatch.setitem(tiles.MOST_ENTRIES, 2, 1 << 14)
+    monkeypatch.setitem(tiles.CROP_SIDE, 2, 128)
     tiled = st.Denoiser(sigma=20.0).run(y)
     assert mse(tiled.estimate[~holes], whole.estimate[~holes]) < 0.1 * mse(whole.estimate[~holes], clean[~holes])
     assert tiled.predicted_mse == pytest.approx(mse(tiled.estimate[~holes], clean[~holes]), rel=0.15)
@@ -230,9 +197,9 @@ def test_tiles_with_gaps_agree_with_the_whole(rng, monkeypatch):
 
 @pytest.mark.parametrize("shape", [(4, 1, 40, 64, 64), (1, 1, 3, 2000, 2000), (2, 1, 70, 70, 70)])
 def test_patches_fit_in_any_shape(shape):
-    patches = _patches(np.zeros(shape, np.float32), 1 << 17)
-    assert patches.shape[1] == 1
-    assert all(n <= m for n, m in zip(patches.shape[2:], shape[2:], strict=True))
+    found = patches(Batch(np.zeros(shape, np.float32)), 1 << 17).values
+    assert found.shape[1] == 1
+    assert all(n <= m for n, m in zip(found.shape[2:], shape[2:], strict=True))
 
 
 @pytest.mark.parametrize("choose", ["blend", "bands"])
@@ -359,11 +326,11 @@ def test_constant_regions_are_found_at_borders_as_well(rng, shape, size):
     region = np.zeros(shape, bool)
     region[(slice(size),) * len(shape)] = region[(slice(-size, None),) * len(shape)] = True
     y[:, :, region] = np.array([7, 8])[:, None, None]
-    hidden = _hidden(y, None)
+    hidden = noise_free_mask(y, None)
     assert not hidden[~region].any()
     np.testing.assert_array_equal(hidden, region)
-    assert _hidden(y, ~region).all()
-    assert _hidden(rng.normal(size=(1, 1, *shape)), None) is None
+    assert noise_free_mask(y, ~region).all()
+    assert noise_free_mask(rng.normal(size=(1, 1, *shape)), None) is None
 
 
 @pytest.mark.parametrize("sigma", [None, 20.0, [10.0, 20.0, 15.0, 5.0]])

@@ -8,9 +8,9 @@
 3.46875
 """
 
-from .denoising.blend import Band
 from .denoising.coefficients import Thresholded, threshold_coeffs
-from .denoising.denoiser import Denoised, Denoiser, denoise
+from .denoising.denoiser import Denoiser, denoise
+from .denoising.result import Band, Denoised
 from .noise.level import estimate_sigma
 from .risk.curve import RiskCurve
 from .risk.kernel import paper_bandwidth

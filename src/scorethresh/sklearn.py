@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _validate
-from .denoising.blend import Wavelets
-from .frames.transforms import Undecimated, default_levels
+from .denoising.experts.bands import BandThresholds, FrameNoise
+from .denoising.experts.decisions import EntryDecisions
+from .frames.wavelets import Undecimated, default_levels
 from .noise.covariance import White
 from .noise.level import estimate_sigma
 from .risk.methods import Method, Selector
@@ -134,24 +135,28 @@ class ThresholdDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         rule = as_rule(self.rule)
         if not _DOMAINS[self.domain]:
-            return np.asarray(rule(X, self.thresholds_[0] * self.sigma_))
-        wavelets = self._wavelets(X)
-        thresholds = self.thresholds_ * self.sigma_ * wavelets.sigmas
+            return np.asarray(rule(X, self.thresholds_[0] * self.sigma_), dtype=X.dtype)
+        noise = self._noise(X)
+        expert = BandThresholds(
+            noise,
+            EntryDecisions(rule),
+            tuple(float(t * self.sigma_ * band.sigma) for t, band in zip(self.thresholds_, noise.bands, strict=True)),
+        )
         mean = X.mean(axis=1, keepdims=True)
-        denoised = wavelets.frame.apply((X - mean)[:, None], lambda k, c: rule(c, thresholds[k]), ndim=1)
-        return np.asarray(denoised[:, 0] + mean)
+        return np.asarray(expert.value((X - mean)[:, None])[:, 0] + mean)
 
-    def _wavelets(self, X: NDArray[Any]) -> Wavelets:
-        return Wavelets(Undecimated(self.wavelet, default_levels(X.shape[1:])), White(1.0), ndim=1)
+    def _noise(self, X: NDArray[Any]) -> FrameNoise:
+        """Return what noise of level 1 is in every wavelet band."""
+        return FrameNoise.make(Undecimated(self.wavelet, default_levels(X.shape[1:])), White(1.0), ndim=1)
 
     def _bands(self, X: NDArray[Any]) -> list[NDArray[Any]]:
         """Return the coefficients of every wavelet band, finest first, scaled to the noise level of X."""
-        wavelets = self._wavelets(X)
+        noise = self._noise(X)
         bands: dict[int, NDArray[Any]] = {}
 
         def look(k: int, c: NDArray[Any]) -> NDArray[Any]:
-            bands[k] = c / c.dtype.type(wavelets.sigmas[k])
+            bands[k] = c / c.dtype.type(noise.bands[k].sigma)
             return c
 
-        wavelets.frame.apply((X - X.mean(axis=1, keepdims=True))[:, None], look, ndim=1)
+        noise.frame.apply((X - X.mean(axis=1, keepdims=True))[:, None], look, ndim=1)
         return [bands[k] for k in sorted(bands)]

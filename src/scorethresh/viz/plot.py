@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validate import Array
-from ..denoising.denoiser import Denoised
+from ..denoising.result import Denoised
 from ..risk.curve import RiskCurve, finite_part
 from ..risk.methods import Mixture
 from ..sample.magnitudes import Magnitudes, default_thresholds

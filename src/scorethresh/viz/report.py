@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..denoising.blend import Band
-from ..denoising.denoiser import Denoised, Denoiser
-from ..denoising.prepare import split
-from ..denoising.trials import trials, tried_wavelet
+from ..denoising.denoiser import Denoiser
+from ..denoising.layout import read_layout
+from ..denoising.result import Band, Denoised
+from ..denoising.what_if import varied_wavelet, what_if
 from ..risk.curve import finite_part
 from .plot import limits, view
 
@@ -83,13 +83,13 @@ def _fields(y: Any, denoiser: Denoiser, found: Denoised) -> dict[str, str]:
     index = list(where)
     if axis is not None:
         index.insert(axis % found.estimate.ndim, slice(None))
-    invalid = split(y, axis, denoiser.mask)[1]
+    missing = read_layout(y, axis, denoiser.mask).missing
 
     def shown(part: NDArray[Any]) -> Any:
         """Return what is shown of a part, with NaN for what is missing."""
-        if invalid is None:
+        if missing is None:
             return view(part, axis)
-        gaps = invalid[where] if axis is None else np.expand_dims(invalid[where], axis)
+        gaps = missing[where] if axis is None else np.expand_dims(missing[where], axis)
         return view(np.where(gaps, np.nan, part), axis)
 
     before, after = (shown(np.asarray(a)[tuple(index)]) for a in (y, found.estimate))
@@ -105,7 +105,7 @@ def _fields(y: Any, denoiser: Denoiser, found: Denoised) -> dict[str, str]:
                 "psnr": _psnr(found, trial.predicted_mse),
                 "rms": _rms(trial.predicted_mse),
             }
-            for factor, trial in zip(FACTORS, trials(y, denoiser, found, FACTORS, where), strict=False)
+            for factor, trial in zip(FACTORS, what_if(y, denoiser, found, FACTORS, where), strict=False)
         ],
         "bands": [_curve(band) for band in found.bands],
     }
@@ -152,7 +152,7 @@ def _shown_words(
 def _trial_words(found: Denoised) -> str:
     if not found.bands:
         return "No band was thresholded, so there is nothing to vary."
-    name = tried_wavelet(found)
+    name = found.plans[0].thresholds[varied_wavelet(found)].noise.frame.wavelet
     words = f"The estimate by {name} thresholds, all times one factor, and the error to expect in the part shown."
     if any(math.isinf(band.threshold) for band in found.bands):
         words += " Bands that were set to zero stay so."

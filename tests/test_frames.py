@@ -7,8 +7,11 @@ import pytest
 import pywt
 from scipy.fft import dctn, idctn
 
-from scorethresh.frames import transforms
-from scorethresh.frames.transforms import Decimated, Undecimated, Windows, dct_matrix, details, reflected
+from scorethresh.frames import windows
+from scorethresh.frames.dct import dct_matrix
+from scorethresh.frames.padding import reflect_pad
+from scorethresh.frames.wavelets import Decimated, Undecimated, detail_bands
+from scorethresh.frames.windows import Windows
 from scorethresh.noise.covariance import Stationary, White, reflected_variances
 
 SHAPES = [(1,), (2,), (7,), (100,), (1, 5), (33, 47), (9, 20, 31), (3, 3, 3)]
@@ -38,9 +41,9 @@ def test_undecimated_bands_are_those_of_pywavelets(rng, name):
     seen = {}
     frame = Undecimated(name, 4)
     frame.apply(y, lambda k, c: seen.setdefault(k, c), 2)
-    levels = pywt.swt2(reflected(y, [(0, 16), (0, 16)]), name, 4, norm=True, trim_approx=True)[1:]
+    levels = pywt.swt2(reflect_pad(y, [(0, 16), (0, 16)]), name, 4, norm=True, trim_approx=True)[1:]
     names = {"ad": 1, "da": 0, "dd": 2}
-    for k, (level, key) in enumerate(details(4, 2)):
+    for k, (level, key) in enumerate(detail_bands(4, 2)):
         expected = levels[-level][names[key]]
         np.testing.assert_allclose(np.sort(seen[k], axis=None), np.sort(expected, axis=None), atol=1e-12)
 
@@ -51,7 +54,7 @@ def test_decimated_bands_are_those_of_pywavelets(rng):
     out = Decimated("db2", 2).apply(y[None], lambda k, c: seen.setdefault(k, c), 2)
     np.testing.assert_allclose(out[0], y, atol=1e-12)
     coefficients = pywt.wavedecn(y, "db2", level=2)
-    for k, (level, key) in enumerate(details(2, 2)):
+    for k, (level, key) in enumerate(detail_bands(2, 2)):
         np.testing.assert_array_equal(seen[k][0], coefficients[-level][key])
 
 
@@ -67,15 +70,15 @@ def test_coefficients_lie_where_their_filters_have_their_middle(frame, name):
     frame.apply(impulse, lambda k, c: found.setdefault(k, c), 1)
     for k in range(levels):
         energy = found[k][0, frame.inside((700,))[0]] ** 2
-        middles = frame.middles(k + 1, energy.size)
+        middles = frame.centres(k + 1, energy.size)
         assert abs(energy @ middles / energy.sum() - at) < frame.filters(k + 1)[0].size / 3
 
 
 def slow_windows(y, guide, block, step, cut, var):
     """The definition: transform, shrink, transform back and average every window, one by one."""
     pads = [(b - 1, b - 1 + -(n + b - 2) % step) for b, n in zip(block, y.shape[1:], strict=True)]
-    wide = reflected(y, pads)
-    model = reflected(guide, pads) if guide is not None else wide
+    wide = reflect_pad(y, pads)
+    model = reflect_pad(guide, pads) if guide is not None else wide
     total, weight = np.zeros(wide.shape), np.zeros(wide.shape[1:])
     ends = [range(0, n - b + 1, step) for n, b in zip(wide.shape[1:], block, strict=True)]
     axes = range(1, y.ndim)
@@ -123,7 +126,7 @@ def test_the_trace_of_guided_windows_is_that_of_the_matrix(rng):
 def test_long_signals_are_cut_in_chunks_without_a_trace(rng, monkeypatch):
     y = rng.normal(size=(2, 700))
     whole = Windows((32,), 4).hard(y, np.ones(32), 2.0)
-    monkeypatch.setattr(transforms, "_CHUNK", 100)
+    monkeypatch.setattr(windows, "CHUNK_ENTRIES", 100)
     for a, b in zip(Windows((32,), 4).hard(y, np.ones(32), 2.0), whole, strict=True):
         np.testing.assert_allclose(a, b)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import scorethresh as st
-from scorethresh.denoising.trials import trials, tried_wavelet
+from scorethresh.denoising.what_if import varied_wavelet, what_if
 
 
 def blocks(shape):
@@ -32,7 +32,7 @@ def test_at_the_thresholds_chosen_it_is_the_denoiser(shape, options, rng):
     y = rng.poisson(blocks(shape) + 20.0).astype(float)
     denoiser = st.Denoiser(**{"choose": "bands", **options})
     found = denoiser.run(y)
-    [trial] = trials(y, denoiser, found, [1.0], whole(shape))
+    [trial] = what_if(y, denoiser, found, [1.0], whole(shape))
     np.testing.assert_allclose(trial.estimate, found.estimate, rtol=1e-5)
     assert trial.predicted_mse == pytest.approx(found.predicted_mse, rel=0.02)
 
@@ -42,7 +42,7 @@ def test_channels_missing_entries_and_complex_data(rng):
     y[:5, :5] = np.nan
     denoiser = st.Denoiser(sigma=[4.0, 6.0], choose="bands", channel_axis=-1)
     found = denoiser.run(y)
-    [trial] = trials(y, denoiser, found, [1.0], whole((64, 64)))
+    [trial] = what_if(y, denoiser, found, [1.0], whole((64, 64)))
     np.testing.assert_allclose(trial.estimate, found.estimate, rtol=1e-4, atol=1e-3)
     assert trial.predicted_mse == pytest.approx(found.predicted_mse, rel=0.02)
 
@@ -53,7 +53,7 @@ def test_errors_at_other_thresholds_are_predicted(rng):
     y = clean + rng.normal(0.0, 20.0, clean.shape)
     denoiser = st.Denoiser(sigma=20.0)
     found = denoiser.run(y)
-    for trial in trials(y, denoiser, found, [0.25, 0.5, 1.5, 3.0], whole(clean.shape)):
+    for trial in what_if(y, denoiser, found, [0.25, 0.5, 1.5, 3.0], whole(clean.shape)):
         true = np.mean((trial.estimate - clean) ** 2)
         stderr = np.hypot(trial.stderr, 2 * 20.0 * np.sqrt(true / clean.size))
         assert trial.predicted_mse == pytest.approx(true, abs=4 * stderr)
@@ -64,7 +64,7 @@ def test_a_part_is_treated_as_the_whole_was(rng):
     y = blocks((128, 128)) + rng.normal(0.0, 5.0, (128, 128))
     denoiser = st.Denoiser(sigma=np.full((128, 128), 5.0), choose="bands", levels=2)
     found = denoiser.run(y)
-    [trial] = trials(y, denoiser, found, [1.0], (slice(20, 120), slice(0, 90)))
+    [trial] = what_if(y, denoiser, found, [1.0], (slice(20, 120), slice(0, 90)))
     assert trial.estimate.shape == (100, 90)
     np.testing.assert_allclose(trial.estimate[10:-10, :-10], found.estimate[30:110, :80], rtol=1e-4, atol=1e-3)
 
@@ -73,9 +73,9 @@ def test_of_a_blend_the_wavelet_with_most_weight_is_varied(rng):
     y = np.repeat([0.0, 50.0, 10.0, 30.0], 200) + rng.normal(size=800)
     denoiser = st.Denoiser(sigma=1.0)
     found = denoiser.run(y)
-    name = tried_wavelet(found)
+    name = varied_wavelet(found)
     assert found.weights[f"{name} thresholds"] == max(w for k, w in found.weights.items() if "thresholds" in k)
-    [trial] = trials(y, denoiser, found, [2.0], whole(y.shape))
+    [trial] = what_if(y, denoiser, found, [2.0], whole(y.shape))
     assert {band.name.split()[0] for band in trial.bands} == {name}
     chosen = [band.threshold for band in found.bands if band.name.startswith(name)]
     assert [band.threshold for band in trial.bands] == [2 * t for t in chosen]
@@ -84,13 +84,13 @@ def test_of_a_blend_the_wavelet_with_most_weight_is_varied(rng):
 def test_without_noise_there_is_nothing_to_try():
     y = np.ones((32, 32))
     denoiser = st.Denoiser()
-    assert list(trials(y, denoiser, denoiser.run(y), [1.0], whole(y.shape))) == []
+    assert list(what_if(y, denoiser, denoiser.run(y), [1.0], whole(y.shape))) == []
 
 
 def test_estimates_stay_when_the_next_one_is_made(rng):
     y = rng.normal(scale=3, size=(32, 32)).astype(np.float32)
     denoiser = st.Denoiser(sigma=1.0, choose="bands", levels=1)
-    many = trials(y, denoiser, denoiser.run(y), [0.1, 1.0], (slice(0, 32),) * 2)
+    many = what_if(y, denoiser, denoiser.run(y), [0.1, 1.0], (slice(0, 32),) * 2)
     first = next(many).estimate
     copy = first.copy()
     assert not np.array_equal(next(many).estimate, copy)

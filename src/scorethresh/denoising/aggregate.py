@@ -1,0 +1,82 @@
+"""The blend of experts of least estimated risk."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._arrays import Floats
+from .._validate import Array
+from ..risk.estimate import Estimate
+from ..risk.monte_carlo import inner
+from .batch import Batch
+
+
+def least_risk_weights(batch: Batch, values: Sequence[Floats], divergences: Sequence[float]) -> Array:
+    """Return the weights, non-negative and of sum 1, of the blend of least estimated risk.
+
+    Parameters
+    ----------
+    batch : Batch
+        The data y, and how squared errors are weighted.
+    values : sequence of ndarray
+        The experts' estimates of it.
+    divergences : sequence of float
+        Their divergences, weighted and summed over all entries.
+
+    Notes
+    -----
+    Up to a constant the risk is ``|sum_k a_k r_k|^2 + 2 sum_k a_k div_k`` with residuals ``r_k = x_k - y``.
+    """
+    weights = batch.error_weights
+    root = 1.0 if weights is None else np.sqrt(weights[:, None]).astype(batch.values.dtype)
+    residuals = [(value - batch.values) * root for value in values]
+    gram = np.empty((len(values), len(values)))
+    for i, j in itertools.combinations_with_replacement(range(len(values)), 2):
+        gram[i, j] = gram[j, i] = inner(residuals[i], residuals[j])
+    return simplex_minimum(gram, np.asarray(divergences, dtype=np.float64))
+
+
+def simplex_minimum(gram: Array, divergences: Array) -> Array:
+    """Return the minimiser of ``a' gram a + 2 a' divergences`` over non-negative weights a of sum 1.
+
+    There are few experts, so every set of those with positive weight is tried.
+    """
+    count = len(divergences)
+    best, least = np.full(count, 1 / count), np.inf
+    for chosen in itertools.chain.from_iterable(itertools.combinations(range(count), n + 1) for n in range(count)):
+        index = list(chosen)
+        part, pull = gram[np.ix_(index, index)], divergences[index]
+        # The stationary point under sum(a) = 1, with a Lagrange multiplier as the last unknown.
+        system = np.ones((len(index) + 1, len(index) + 1))
+        system[:-1, :-1] = part
+        system[-1, -1] = 0
+        a = np.linalg.lstsq(system, np.append(-pull, 1.0), rcond=None)[0][:-1]
+        if a.min() < 0 or not math.isclose(a.sum(), 1, rel_tol=1e-6):
+            continue
+        risk = float(a @ part @ a + 2 * a @ pull)
+        if risk < least:
+            best, least = np.zeros(count), risk
+            best[index] = a
+    return best
+
+
+def blend_values(weights: Sequence[float], values: Sequence[Floats]) -> Floats:
+    """Return the weighted sum of arrays, in their dtype."""
+    out = np.zeros_like(values[0])
+    for weight, value in zip(weights, values, strict=True):
+        if weight > 0:
+            out += out.dtype.type(weight) * value
+    return out
+
+
+def blend(weights: Sequence[float], corrections: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:
+    """Return the weighted sum of estimates; divergences are multiplied by their corrections."""
+    divergence: Floats = np.zeros(1)
+    for weight, correction, estimate in zip(weights, corrections, estimates, strict=True):
+        if weight > 0:
+            divergence = divergence + weight * correction * estimate.divergence
+    return Estimate(blend_values(weights, [estimate.value for estimate in estimates]), divergence)

@@ -1,0 +1,56 @@
+"""Pieces of the data that are treated together: crops to fit a plan on, tiles to apply it to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._arrays import Floats, cropped
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Pieces of equal shape.
+
+    Attributes
+    ----------
+    values : ndarray
+        (pieces, parts, *shape), of noise level 1. Decisions are made on the norm over the parts.
+    valid : ndarray of bool, optional
+        (pieces, *shape), True where an entry holds noise; None if all do. The values of others were filled in.
+    weights : ndarray, optional
+        (pieces, *shape), of squared errors; None if all are equal.
+    """
+
+    values: Floats
+    valid: NDArray[np.bool_] | None = None
+    weights: Floats | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a piece."""
+        return self.values.shape[2:]
+
+    @property
+    def error_weights(self) -> NDArray[Any] | None:
+        """Weights of squared errors, 0 where there is no noise; None if all are 1."""
+        if self.weights is None:
+            return self.valid
+        return self.weights if self.valid is None else self.weights * self.valid
+
+    def crops(self, places: Sequence[tuple[slice, ...]]) -> Batch:
+        """Return parts of equal shape of every piece, as pieces."""
+
+        def cut(a: NDArray[Any]) -> NDArray[Any]:
+            parts = [cropped(a, place) for place in places]
+            return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
+
+        return Batch(
+            cut(self.values),
+            None if self.valid is None else cut(self.valid),
+            None if self.weights is None else cut(self.weights),
+        )

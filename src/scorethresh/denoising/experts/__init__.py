@@ -1,0 +1,1 @@
+"""Experts: estimators with a divergence, of which the denoiser blends several."""

@@ -1,0 +1,319 @@
+"""Thresholds in a wavelet frame, one per band: the first expert."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._arrays import Floats, cropped, reflect_index
+from ..._validate import Array
+from ...frames.wavelets import BandKey, Frame, Undecimated, detail_bands
+from ...noise.covariance import Covariance, White, reflected_variances
+from ...risk.curve import RiskCurve
+from ...risk.estimate import Estimate
+from ..batch import Batch
+from .base import LEAST_GAIN, Expert, filter_variances
+from .decisions import MANY_COEFFICIENTS, Decisions
+
+# Enough coefficients to choose a threshold of the two finest levels. At coarser ones neighbours are alike, and
+# MANY_COEFFICIENTS suffice. More cost time, fewer make thresholds noisy.
+PLENTY_COEFFICIENTS = 1 << 16
+# An axis keeps at least this many samples per sampling step.
+MIN_SAMPLES = 8
+
+# Along axes of fewer entries, the variance of a coefficient depends visibly on its distance from the border.
+SHORT_AXIS = 64
+
+# Coefficients within this many noise levels of a threshold are where its jump is spread to.
+NEAR_JUMP = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class BandNoise:
+    """The noise in a band.
+
+    Attributes
+    ----------
+    key : BandKey
+        Which band.
+    sigma : float
+        The noise level of its coefficients.
+    share : float
+        How much of the noise variance per entry of the data its coefficients hold.
+    border : tuple of ndarray
+        Along each axis, the variance of coefficients over its mean, if an axis is short; else empty.
+    """
+
+    key: BandKey
+    sigma: float
+    share: float
+    border: tuple[Array, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameNoise:
+    """The noise in all detail bands of a frame, and the share of the noise that the coarsest mean holds."""
+
+    frame: Frame
+    bands: tuple[BandNoise, ...]
+    mean_share: float
+    shape: tuple[int, ...] | None
+
+    @classmethod
+    def make(cls, frame: Frame, covariance: Covariance, ndim: int, shape: tuple[int, ...] | None = None) -> FrameNoise:
+        """Return the noise of a covariance in a frame; with the shape of the data also what borders do to it."""
+        sigmas: list[float] = []
+        shares: list[float] = []
+        mean_share = 0.0
+        for level in range(1, frame.levels + 1):
+            filters = [np.stack(frame.filters(level))] * ndim
+            variances = filter_variances(covariance, filters, shape, 2 ** (frame.levels + 1)).ravel()
+            each = variances / White(1.0).filter_variances(filters).ravel() / 2 ** (level * ndim)
+            sigmas += [math.sqrt(v) for v in variances[1:]]
+            shares += [float(share) for share in each[1:]]
+            mean_share = float(each[0])
+        short = shape is not None and isinstance(covariance, White) and min(shape) < SHORT_AXIS
+        bands = [
+            BandNoise(key, sigma, share, _border_variances(frame, key, shape) if short and shape else ())
+            for key, sigma, share in zip(detail_bands(frame.levels, ndim), sigmas, shares, strict=True)
+        ]
+        return cls(frame, tuple(bands), mean_share, shape)
+
+
+def _border_variances(frame: Frame, key: BandKey, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """Return the variance of the coefficients of a band along each axis, over its mean."""
+    rows = [frame.filters(key.level)["ad".index(letter)] for letter in key.orientation]
+    each = [reflected_variances(r, n) if n < SHORT_AXIS else np.ones(n) for r, n in zip(rows, shape, strict=True)]
+    return tuple(v / max(v.mean(), LEAST_GAIN) for v in each)
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """What was done to one wavelet band.
+
+    Attributes
+    ----------
+    wavelet : str
+        The wavelet, by its name in PyWavelets.
+    level : int
+        1 is the finest.
+    orientation : str
+        A letter per axis: a for mean, d for detail.
+    sigma : float
+        The noise level of its coefficients.
+    threshold : float
+        In the same units; infinity means that the band was set to zero.
+    kept : float
+        The fraction of its coefficients that was not set to zero.
+    curve : RiskCurve
+        Estimated risk and degrees of freedom of its coefficients against the threshold.
+    channel, part : int, optional
+        Which channel, and which page or column of a file, if there are several.
+    """
+
+    wavelet: str
+    level: int
+    orientation: str
+    sigma: float
+    threshold: float
+    kept: float
+    curve: RiskCurve = field(repr=False)
+    channel: int | None = None
+    part: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The part, the channel, the wavelet, the level and the orientation, in words."""
+        prefix = f"part {self.part} " if self.part is not None else ""
+        prefix += f"channel {self.channel} " if self.channel is not None else ""
+        return f"{prefix}{self.wavelet} {self.level} {self.orientation}"
+
+
+# Given a band's place and its sampled coefficients, all pieces together: the threshold and, if known, its risk curve.
+Choice = Callable[[int, Floats], tuple[float, RiskCurve | None]]
+
+
+@dataclass(frozen=True, eq=False)
+class BandThresholds(Expert):
+    """Thresholds in a wavelet frame, one per band; the coarsest mean is kept."""
+
+    noise: FrameNoise
+    decisions: Decisions
+    thresholds: tuple[float, ...]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """What it is called."""
+        return f"{self.noise.frame.wavelet} thresholds"
+
+    @property
+    def reach(self) -> int:  # type: ignore[override]
+        """How far it reaches."""
+        return self.noise.frame.reach
+
+    def scaled(self, factor: float) -> BandThresholds:
+        """Return the expert with all thresholds times a factor."""
+        return replace(self, thresholds=tuple(factor * t for t in self.thresholds))
+
+    def apply(self, batch: Batch, pilot: Floats | None = None, curves: Sequence[RiskCurve] | None = None) -> Estimate:
+        """Return the estimate of a batch with its divergence, by risk curves of the bands if these are known."""
+        return run_bands(self.noise, self.decisions, batch, self._choice(curves)).estimate
+
+    def value(self, values: Floats, pilot: Floats | None = None) -> Floats:
+        """Return the estimate alone."""
+        shrink = self.decisions.shrink
+        return self.noise.frame.apply(values, lambda k, c: shrink(c, self.thresholds[k]), values.ndim - 2)
+
+    def curves(self, batch: Batch, factors: Sequence[float]) -> list[RiskCurve]:
+        """Return the risk curve of every band of a batch of one piece at all thresholds times the factors."""
+        found: dict[int, RiskCurve] = {}
+
+        def look(k: int, c: Floats) -> tuple[float, RiskCurve]:
+            tried = np.unique([f * self.thresholds[k] for f in (1.0, *factors)])
+            found[k] = self.decisions.default_curve(c, tried, self.noise.bands[k].sigma)
+            return self.thresholds[k], found[k]
+
+        run_bands(self.noise, self.decisions, batch, look)
+        return [found[k] for k in sorted(found)]
+
+    def response(self, y: Floats, directions: Sequence[Floats]) -> list[Floats]:
+        """Return how the estimate of y changes along each direction if every decision stays as it is."""
+        count, frame = len(y), self.noise.frame
+
+        def shrink(k: int, c: Floats) -> Floats:
+            given = c[:count]
+            shrunk = self.decisions.shrink(given, self.thresholds[k])
+            factor = np.divide(shrunk, given, out=np.zeros_like(given), where=given != 0)
+            return np.ascontiguousarray(c * np.concatenate([factor] * (1 + len(directions))))
+
+        out = frame.apply(np.concatenate([y, *directions]), shrink, y.ndim - 2)
+        return [out[count * k : count * (k + 1)] for k in range(1, 1 + len(directions))]
+
+    def _choice(self, curves: Sequence[RiskCurve] | None) -> Choice:
+        return lambda k, _: (self.thresholds[k], None if curves is None else curves[k])
+
+
+@dataclass(frozen=True, eq=False)
+class BandRun:
+    """What a pass over all bands found."""
+
+    estimate: Estimate
+    thresholds: tuple[float, ...]
+    kept: tuple[float, ...]
+    curves: tuple[RiskCurve | None, ...]
+
+
+def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Choice) -> BandRun:
+    """Shrink every band at the threshold of `choice`, and add up the divergence."""
+    frame, values, ndim = noise.frame, batch.values, len(batch.shape)
+    # Where errors have weights it matters where the divergence arises; else its mean is enough.
+    local = batch.weights is not None and isinstance(frame, Undecimated)
+    divergence = np.full((len(values), *(batch.shape if local else (1,) * ndim)), noise.mean_share * values.shape[1])
+    inside = frame.inside(batch.shape)
+    found: dict[int, tuple[float, float, RiskCurve | None]] = {}
+
+    def shrink(k: int, coefficients: Floats) -> Floats:
+        band, c = noise.bands[k], cropped(coefficients, inside)
+        samples = sample_band(frame, band.key, c, batch.valid)
+        t, curve = choice(k, join_samples(samples))
+        for i, some in enumerate(samples):
+            known = curve
+            if known is None or len(c) > 1 or decisions.named:
+                # Whatever picked the threshold, its divergence is estimated by the default method, piece by piece.
+                known = decisions.default_curve(some, np.array([t]), band.sigma)
+            rate = band.share * known.dof[np.searchsorted(known.thresholds, t)] / known.size
+            if band.border and batch.shape == noise.shape:
+                rate *= border_variance_gain(band, c[i], t)
+            divergence[i] += spread_divergence(frame, band, c[i], t, rate) if local else rate
+        out = decisions.shrink(coefficients, t)
+        kept = join_samples(at_valid_centres(frame, band.key, cropped(out, inside), batch.valid, None))
+        found[k] = t, np.count_nonzero(kept) / kept.size, curve
+        return out
+
+    value = frame.apply(values, shrink, ndim)
+    thresholds, kept, curves = zip(*(found[k] for k in sorted(found)), strict=True)
+    return BandRun(Estimate(value, divergence), thresholds, kept, curves)
+
+
+def sample_band(frame: Frame, key: BandKey, c: Floats, valid: NDArray[np.bool_] | None) -> list[Floats]:
+    """Return, per piece, enough coefficients of a band, (1, parts, ...): of many, one per cell of a jittered grid.
+
+    Neighbours are alike, so few of them tell as much as all. The places are random within their cells, for on a
+    regular grid periodic structure would look like no other.
+    """
+    ndim = c.ndim - 2
+    enough = PLENTY_COEFFICIENTS if key.level <= 2 else MANY_COEFFICIENTS
+    step = 1
+    while c.size >> (step.bit_length() * ndim) >= enough:
+        step *= 2
+    steps = [step if n >= MIN_SAMPLES * step else 1 for n in c.shape[2:]]
+    places = [jittered(n, s) for n, s in zip(c.shape[2:], steps, strict=True)]
+    return at_valid_centres(frame, key, c, valid, places)
+
+
+@functools.lru_cache(maxsize=64)
+def jittered(n: int, step: int) -> NDArray[np.int64] | None:
+    """Return one random index in each interval of `step` entries, the same ones at every call; None for all."""
+    if step == 1:
+        return None
+    starts = np.arange(0, n, step)
+    out: NDArray[np.int64] = np.minimum(starts + np.random.default_rng([n, step]).integers(0, step, starts.size), n - 1)
+    return out
+
+
+def at_valid_centres(
+    frame: Frame,
+    key: BandKey,
+    c: Floats,
+    valid: NDArray[np.bool_] | None,
+    places: Sequence[NDArray[np.int64] | None] | None,
+) -> list[Floats]:
+    """Return, per piece, the coefficients at `places` whose filters are centred on a valid entry; all if none is."""
+    for axis, place in enumerate(places or (), start=2):
+        c = c if place is None else np.take(c, place, axis)
+    if valid is None:
+        return [c[i : i + 1] for i in range(len(c))]
+    for axis, n in enumerate(valid.shape[1:], start=1):
+        place = None if places is None else places[axis - 1]
+        count = c.shape[axis + 1] if place is None else int(place.max()) + 1
+        centres = frame.centres(key.level, count)
+        valid = np.take(valid, reflect_index(centres if place is None else centres[place], n), axis)
+    return [piece[None, :, some if some.any() else ...] for piece, some in zip(c, valid, strict=True)]
+
+
+def border_variance_gain(band: BandNoise, c: Floats, threshold: float) -> float:
+    """Return the noise variance where coefficients are kept over its mean: reflection changes it near a border."""
+    kept: Any = (np.square(c).sum(axis=0) >= threshold**2).astype(np.float64)
+    count = kept.sum()
+    for variances in band.border:
+        kept = np.tensordot(variances, kept, 1)
+    return float(kept / count) if count else 1.0
+
+
+def spread_divergence(frame: Frame, band: BandNoise, c: Floats, threshold: float, rate: float) -> Floats:
+    """Return a divergence, given per entry, at the entries where it arises.
+
+    The smooth part goes to coefficients that are kept, the jump to those near the threshold.
+    """
+    size = np.sqrt(np.square(c).sum(axis=0))
+    kept, near = size >= threshold, np.abs(size - threshold) < NEAR_JUMP * band.sigma
+    for axis, n in enumerate(kept.shape):
+        index = reflect_index(2 * np.arange(n) - frame.centres(band.key.level, n), n)
+        kept, near = np.take(kept, index, axis), np.take(near, index, axis)
+    each = band.share * len(c)
+    jump = (rate - each * kept.mean()) / max(near.mean(), 1 / near.size)
+    spread: Floats = each * kept + jump * near
+    return spread
+
+
+def join_samples(samples: Sequence[Floats]) -> Floats:
+    """Return the coefficients of several pieces as those of one."""
+    if len(samples) == 1:
+        return samples[0]
+    return np.concatenate([c.reshape(1, c.shape[1], -1) for c in samples], axis=-1)

@@ -1,0 +1,181 @@
+"""Data of any shape and dtype as channels of real parts, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._arrays import cropped
+
+# By the number of axes: an axis of at most this length is treated as channels, if the others have MIN_PLANE entries
+# or more. Wavelets and windows find little to do along so short an axis.
+MOST_SLICES = {1: 0, 2: 2, 3: 8}
+MIN_PLANE = 32
+
+# Squares of values must neither overflow nor vanish.
+SMALLEST, LARGEST = 1e-150, 1e150
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Data as (channels, parts, *shape).
+
+    Attributes
+    ----------
+    values : ndarray
+        In the dtype of y. Parts are the real and the imaginary one, if y is complex.
+    missing : ndarray of bool, optional
+        (*shape), True where an entry is NaN or masked in any channel.
+    channel_axis : int, optional
+        The axis of y that the channels come from.
+    masked : MaskedArray, optional
+        y itself, if it was one.
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None
+    channel_axis: int | None
+    masked: Any = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one channel."""
+        return self.values.shape[2:]
+
+    def crop(self, place: tuple[slice, ...]) -> Layout:
+        """Return a part of the data."""
+        return replace(
+            self,
+            values=cropped(self.values, place),
+            missing=None if self.missing is None else self.missing[place],
+            masked=None,
+        )
+
+    def with_slices_as_channels(self) -> Layout:
+        """Return a volume of few slices, or a picture of two rows, as channels; other data as they are."""
+        shape = self.shape
+        few = min(shape) <= MOST_SLICES[len(shape)] and sorted(shape)[1] >= MIN_PLANE
+        if self.channel_axis is not None or self.missing is not None or not few:
+            return self
+        axis = shape.index(min(shape))
+        return replace(self, values=np.moveaxis(self.values[0], 1 + axis, 0), channel_axis=axis)
+
+    def write(self, out: NDArray[Any], kept: NDArray[np.bool_] | None) -> NDArray[Any]:
+        """Return `out`, as (channels, parts, *shape), in the layout and dtype of y.
+
+        Entries that are `kept`, (*shape), get the values that they had in y. A masked array stays one.
+        """
+        dtype = self.values.dtype
+        if dtype.kind in "iu":
+            info = np.iinfo(dtype)
+            # The largest integer of 64 bits is no double: the next double would wrap around.
+            top = float(info.max) if info.bits < 64 else np.nextafter(float(info.max), 0.0)
+            out = np.clip(np.rint(out), info.min, top)
+        out = out.astype(dtype, copy=False)
+        if kept is not None:
+            out[:, :, kept] = self.values[:, :, kept]
+        if out.shape[1] == 2:  # not by 1j, which times infinity is NaN
+            joined = np.empty_like(out[:, 0], dtype=np.result_type(out.dtype, 1j).newbyteorder(dtype.byteorder))
+            joined.real, joined.imag = out[:, 0], out[:, 1]
+        else:
+            joined = out[:, 0]
+        result = joined[0] if self.channel_axis is None else np.moveaxis(joined, 0, self.channel_axis)
+        if self.masked is None:
+            return result
+        return np.ma.array(result, mask=self.masked.mask, fill_value=self.masked.fill_value)
+
+    def unchanged(self) -> NDArray[Any]:
+        """Return a copy of y."""
+        return self.write(self.values.copy(), None)
+
+
+def read_layout(y: Any, channel_axis: int | None, mask: Any) -> Layout:
+    """Return y as channels of real parts; refuse what cannot be denoised."""
+    masked = y if isinstance(y, np.ma.MaskedArray) else None
+    if masked is not None:
+        if mask is not None:
+            msg = "mask is given twice: y is a masked array. Leave one out."
+            raise ValueError(msg)
+        a, mask = np.asarray(y.data), np.ma.getmaskarray(y)
+    else:
+        a = np.asarray(y)
+        mask = None if mask is None else np.asarray(mask)
+    _check_dtypes(a, mask)
+    a, mask = _with_channels_first(a, mask, channel_axis)
+    parts = np.stack([a.real, a.imag], axis=1).astype(a.real.dtype, copy=False) if a.dtype.kind == "c" else a[:, None]
+    missing = _missing(parts, mask)
+    _check_range(parts, missing)
+    return Layout(parts, missing, channel_axis, masked)
+
+
+def _check_dtypes(a: NDArray[Any], mask: NDArray[Any] | None) -> None:
+    if a.dtype.kind not in "iufc":
+        msg = f"y must hold numbers, got dtype {a.dtype}. Convert it first: np.asarray(y, dtype=float)."
+        raise TypeError(msg)
+    if mask is not None and mask.dtype != bool:
+        msg = f"mask must hold booleans, True where entries are missing, got dtype {mask.dtype}. Try mask.astype(bool)."
+        raise TypeError(msg)
+    if a.size == 0:
+        msg = f"y is empty, with shape {a.shape}. Pass at least one entry."
+        raise ValueError(msg)
+
+
+def _with_channels_first(
+    a: NDArray[Any], mask: NDArray[Any] | None, channel_axis: int | None
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return y as (channels, *shape) and the mask as (*shape)."""
+    shape = a.shape
+    if channel_axis is not None:
+        if not isinstance(channel_axis, int | np.integer) or not -a.ndim <= channel_axis < a.ndim:
+            msg = f"channel_axis must be an axis of y, which has {a.ndim}, got {channel_axis!r}."
+            raise ValueError(msg)
+        if mask is not None and mask.shape == a.shape:
+            mask = np.asarray(mask.any(axis=channel_axis))
+        a = np.moveaxis(a, channel_axis, 0)
+    else:
+        a = a[None]
+    if not 1 <= a.ndim - 1 <= 3:
+        msg = (
+            f"y must have one to three axes beside that of channels, got shape {shape}. For a stack or colours "
+            "name the axis, channel_axis=...; else denoise one after the other."
+        )
+        raise ValueError(msg)
+    if mask is not None and mask.shape != a.shape[1:]:
+        msg = f"mask must have the shape of one channel, {a.shape[1:]}, got {mask.shape}."
+        raise ValueError(msg)
+    return a, mask
+
+
+def _missing(parts: NDArray[Any], mask: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    """Return where entries are masked or NaN, None if none is; refuse infinite ones."""
+    if parts.dtype.kind == "f":
+        bad = np.isnan(parts).any(axis=(0, 1))
+        if bad.any():
+            mask = bad if mask is None else mask | bad
+        infinite = np.isinf(parts).any(axis=(0, 1))
+        if mask is not None:
+            infinite &= ~mask
+        if infinite.any():
+            msg = f"y holds {np.count_nonzero(infinite)} infinite entries. Mark them as missing: mask=~np.isfinite(y)."
+            raise ValueError(msg)
+    if mask is not None and mask.all():
+        msg = "every entry of y is missing: NaN or masked. Pass at least one."
+        raise ValueError(msg)
+    return mask if mask is not None and mask.any() else None
+
+
+def _check_range(parts: NDArray[Any], missing: NDArray[np.bool_] | None) -> None:
+    """Refuse values whose squares leave the range of doubles."""
+    if parts.dtype.kind != "f" or parts.dtype.itemsize < 8:
+        return
+    known: Any = True if missing is None else ~missing
+    largest = float(max(parts.max(initial=0.0, where=known), -parts.min(initial=0.0, where=known)))
+    if largest and not SMALLEST <= largest <= LARGEST:
+        msg = (
+            f"the largest magnitude in y is {largest:.3g}, beyond the range from {SMALLEST:g} to {LARGEST:g} in which "
+            f"squares can be computed. Rescale it: y / {largest:.3g}."
+        )
+        raise ValueError(msg)

@@ -1,0 +1,83 @@
+"""A draw of noise on a part of the data, to correct divergences by."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._arrays import Floats
+from ..frames.padding import fill_gaps
+from ..noise.covariance import Covariance
+from ..risk.monte_carlo import divergence_ratio
+from .batch import Batch
+
+# Entries that a probe covers at most: a larger one costs time, a smaller one makes corrections noisy (0.5% here).
+MOST_ENTRIES = 1 << 17
+# Sides of the patches that it covers, by the number of axes: large against the reach of the experts.
+PATCH = {1: 1 << 14, 2: 256, 3: 64}
+# Data are often made with seed 0. The probe must not be their noise.
+SEED = 20130522
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """Noise drawn for a part of the data.
+
+    Attributes
+    ----------
+    y : ndarray
+        That part, (pieces, parts, *shape).
+    noise : ndarray
+        The draw.
+    direction : ndarray
+        The draw as it reaches the experts: with gaps filled as those of the data were.
+    test : ndarray
+        The draw times the weights of squared errors.
+    """
+
+    y: Floats
+    noise: Floats
+    direction: Floats
+    test: Floats
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some entries are filled in, and change with those around."""
+        return self.direction is not self.noise
+
+    @classmethod
+    def draw(cls, batch: Batch, covariance: Covariance) -> Probe:
+        """Draw the noise."""
+        part = patches(batch, MOST_ENTRIES)
+        noise = covariance.sample(part.values.shape, np.random.default_rng(SEED)).astype(part.values.dtype)
+        weights = part.error_weights
+        if weights is None:
+            return cls(part.values, noise, noise, noise)
+        if not weights.any():
+            weights = np.ones_like(weights)
+        direction = noise
+        if part.valid is not None and part.valid.any() and not part.valid.all():
+            pairs = zip(noise, part.valid, strict=True)
+            direction = np.concatenate([fill_gaps(a[None], ~some) if some.any() else a[None] for a, some in pairs])
+        return cls(part.values, noise, direction, noise * weights[:, None])
+
+    def ratio(self, response: Floats, control: Floats) -> float:
+        """Return the divergence that a response shows over that of a control."""
+        return divergence_ratio(self.test, response, control)
+
+
+def patches(batch: Batch, size: int) -> Batch:
+    """Return patches spread evenly over the pieces, about `size` entries in all; the batch itself if it is small."""
+    shape, count = batch.shape, len(batch.values)
+    if math.prod(shape) * count <= 2 * size:
+        return batch
+    side = PATCH[len(shape)]
+    sides = [min(side, n) for n in shape]
+    each = (size / count / math.prod(sides)) ** (1 / max(sum(n > side for n in shape), 1))
+    starts = [np.linspace(0, n - m, max(round(each), 1) if n > m else 1) for n, m in zip(shape, sides, strict=True)]
+    return batch.crops(
+        [tuple(slice(int(i), int(i) + m) for i, m in zip(at, sides, strict=True)) for at in itertools.product(*starts)]
+    )

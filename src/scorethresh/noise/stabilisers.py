@@ -1,0 +1,223 @@
+"""Transforms after which the noise is the same everywhere, and the way back.
+
+Arrays are (channels, parts, *shape); parts are the real and the imaginary one. A channel of None means that channels
+were rotated into each other, so that only means over the channels make sense.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._arrays import Floats, cropped
+from .._validate import Array
+from . import anscombe
+from .covariance import Covariance, White
+
+# Side of the box in which counts are averaged to weight errors before there is an estimate. Larger boxes blur edges
+# of the intensity, smaller ones follow the noise.
+WEIGHT_BOX = 9
+
+
+class LocalNoise(NamedTuple):
+    """The noise around an estimate.
+
+    Its variance over that of the covariance, and the weight that turns squared errors to the units of y squared.
+    """
+
+    variance: Any
+    weight: Any
+
+
+class Moments(NamedTuple):
+    """Means over entries of the noise variance and its square, over powers of `unit`, a typical noise level."""
+
+    unit: float
+    second: float
+    fourth: float
+
+
+class Stabiliser(abc.ABC):
+    """What turns data into data with noise of one known covariance, and back.
+
+    A subclass states `forward`, `inverse` and `slope`; the rest follows. `rotates` says whether channels may be
+    rotated into each other afterwards: yes if the transform is linear.
+    """
+
+    rotates: ClassVar[bool] = False
+
+    #: The noise covariance of stabilised values, of variance about 1.
+    covariance: Covariance = White(1.0)
+    #: The noise level that y is divided by; broadcasts against y.
+    scale: Array = np.ones(1)
+
+    def crop(self, place: tuple[slice, ...]) -> Stabiliser:
+        """Return the stabiliser of a part of the data."""
+        return self
+
+    @abc.abstractmethod
+    def forward(self, y: NDArray[Any]) -> Floats:
+        """Return stabilised values."""
+
+    @abc.abstractmethod
+    def inverse(self, values: Floats) -> Floats:
+        """Return the mean of y of which `values` are the stabilised means."""
+
+    @abc.abstractmethod
+    def slope(self, values: Floats) -> Floats:
+        """Return the derivative of `inverse`."""
+
+    def variance(self, values: Floats) -> Any:
+        """Return the noise variance of stabilised values with these means, over that of the covariance."""
+        return 1.0
+
+    def local_noise(self, values: Floats, channel: int | None, tile: tuple[slice, ...]) -> LocalNoise:
+        """Return the noise around an estimate (parts, *tile) of stabilised values."""
+        return LocalNoise(self.variance(values[0]), np.square(self.slope(values[0])))
+
+    def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
+        """Return how squared errors of stabilised values count in units of y: (*shape), None if all count alike."""
+        from scipy.ndimage import uniform_filter
+
+        means = y[:, 0].mean(axis=0, dtype=np.float32)
+        known = means if missing is None else np.where(missing, np.float32(0), means)
+        local: Floats = np.square(self.slope(self.forward(uniform_filter(known, WEIGHT_BOX))))
+        return local.astype(np.float32)
+
+    def moments(self, y: NDArray[Any], valid: NDArray[np.bool_] | None) -> Moments:
+        """Return moments of the noise in valid entries."""
+        known = y if valid is None else y[:, :, valid]
+        square = np.square(self.slope(self.forward(known)))
+        return Moments(1.0, float(square.mean()), float(np.square(square).mean()))
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling(Stabiliser):
+    """Division by the noise level: one number, one per channel, or a map."""
+
+    scale: Array = field()
+    covariance: Covariance = Stabiliser.covariance
+    rotates: ClassVar[bool] = True
+
+    @property
+    def varies(self) -> bool:
+        """Whether the noise level is a map."""
+        return self.scale.size > len(self.scale)
+
+    def crop(self, place: tuple[slice, ...]) -> Scaling:
+        """Return the division by the noise level of a part of the data."""
+        return Scaling(cropped(self.scale, place), self.covariance) if self.varies else self
+
+    def forward(self, y: NDArray[Any]) -> Floats:
+        """Return ``y / scale``, in single precision if y is of 16 bits or single precision itself."""
+        dtype = _precision(y.dtype)
+        out: Floats = y.astype(dtype, order="C")  # sums depend on the layout, by rounding
+        out /= self.scale.astype(dtype)
+        return out
+
+    def inverse(self, values: Floats) -> Floats:
+        """Return ``values * scale``."""
+        out: Floats = values * self.scale.astype(values.dtype)
+        return out
+
+    def slope(self, values: Floats) -> Floats:
+        """Return the noise level."""
+        return self.scale
+
+    def local_noise(self, values: Floats, channel: int | None, tile: tuple[slice, ...]) -> LocalNoise:
+        """Return the noise around an estimate: its variance is the same everywhere."""
+        weight: Any = self._squared(channel)
+        return LocalNoise(1.0, cropped(weight, tile) if self.varies else float(weight.mean()))
+
+    def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
+        """Return the squared noise level over its mean; None if it is the same everywhere."""
+        if not self.varies:
+            return None
+        squared = self._squared(channel)
+        weights: Floats = np.broadcast_to(squared / squared.mean(), y.shape[2:]).astype(np.float32)
+        return weights
+
+    def moments(self, y: NDArray[Any], valid: NDArray[np.bool_] | None) -> Moments:
+        """Return moments of the noise in valid entries."""
+        unit = float(self.scale.max())
+        scale = self.scale / unit
+        if valid is not None and self.varies:
+            scale = np.broadcast_to(scale, (*scale.shape[:2], *valid.shape))[:, :, valid]
+        return Moments(unit, float((scale**2).mean()), float((scale**4).mean()))
+
+    def _squared(self, channel: int | None) -> Array:
+        """Return the squared noise level of a channel, (*shape) or of one entry; its mean over channels if None."""
+        square = np.square(self.scale[:, 0])
+        out: Array = square.mean(axis=0) if channel is None or len(square) == 1 else square[channel]
+        return out
+
+
+def _precision(dtype: np.dtype[Any]) -> Any:
+    return np.float32 if dtype.itemsize <= 2 or dtype == np.float32 else np.float64
+
+
+@dataclass(frozen=True)
+class Transformed(Stabiliser):
+    """A stabiliser made of three functions: there, back, and the derivative of the way back."""
+
+    there: Callable[[Floats], Floats]
+    back: Callable[[Floats], Floats]
+    back_slope: Callable[[Floats], Floats]
+
+    def forward(self, y: NDArray[Any]) -> Floats:
+        """Return stabilised values."""
+        return self.there(y)
+
+    def inverse(self, values: Floats) -> Floats:
+        """Return means in units of y."""
+        return self.back(values)
+
+    def slope(self, values: Floats) -> Floats:
+        """Return the derivative of `inverse`."""
+        return self.back_slope(values)
+
+
+@dataclass(frozen=True)
+class AnscombeRoot(Stabiliser):
+    """Anscombe's root of counts, and its exact unbiased inverse."""
+
+    def forward(self, y: NDArray[Any]) -> Floats:
+        """Return ``2 sqrt(y + 3/8)``."""
+        return anscombe.stabilise(y.astype(np.float64))
+
+    def inverse(self, values: Floats) -> Floats:
+        """Return the mean count."""
+        return anscombe.unbiased_inverse(values)
+
+    def slope(self, values: Floats) -> Floats:
+        """Return the derivative of the mean count."""
+        return anscombe.local_moments(values)[1]
+
+    def variance(self, values: Floats) -> Any:
+        """Return the variance of the root, which is below 1 for few counts."""
+        return anscombe.local_moments(values)[0]
+
+    def local_noise(self, values: Floats, channel: int | None, tile: tuple[slice, ...]) -> LocalNoise:
+        """Return the noise around an estimate."""
+        variance, slope = anscombe.local_moments(values[0].astype(np.float64))
+        return LocalNoise(variance, np.square(slope))
+
+    def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
+        """Return the local mean count plus 3/8, the square of Anscombe's slope."""
+        from scipy.ndimage import uniform_filter
+
+        counts = y[:, 0].mean(axis=0, dtype=np.float32)
+        known = counts if missing is None else np.where(missing, np.float32(0), counts)
+        weights: Floats = uniform_filter(known, WEIGHT_BOX) + np.float32(0.375)
+        return weights
+
+    def moments(self, y: NDArray[Any], valid: NDArray[np.bool_] | None) -> Moments:
+        """Return moments of the noise in valid entries: its variance is the count."""
+        known = y if valid is None else y[:, :, valid]
+        variance = known.astype(np.float64) + 0.375
+        return Moments(1.0, float(variance.mean()), float(np.square(variance).mean()))

@@ -1,0 +1,125 @@
+"""The predicted error of an estimate, from its estimated risk and its divergence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Floats
+
+__all__ = ["FilterRatio", "NoiseEnergy", "Prediction", "RiskSums", "predict", "risk_sums"]
+
+
+@dataclass(frozen=True)
+class RiskSums:
+    """Sums over entries, each weighted to the units of y squared: of the unbiased risk, and of the divergence."""
+
+    risk: float = 0.0
+    divergence: float = 0.0
+
+    def __add__(self, other: RiskSums) -> RiskSums:
+        return RiskSums(self.risk + other.risk, self.divergence + other.divergence)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A predicted mean squared error and its standard error."""
+
+    mse: float
+    stderr: float
+
+
+@dataclass(frozen=True)
+class NoiseEnergy:
+    """What the prediction has to know of the noise.
+
+    Attributes
+    ----------
+    count : int
+        The number of entries that hold noise, parts and channels counted.
+    second, fourth : float
+        The mean of the noise variance, and of its square times the mean squared power of the unit noise; over
+        `unit` squared and over `unit` to the fourth.
+    unit : float
+        A typical noise level. Fourth powers of small or large levels would leave the range of doubles.
+    left : float
+        The share of the noise variance that clipping left.
+    """
+
+    count: int
+    second: float
+    fourth: float
+    unit: float
+    left: float = 1.0
+
+
+@dataclass(frozen=True)
+class FilterRatio:
+    """The error of an estimator over that of the best linear filter of equal divergence.
+
+    Attributes
+    ----------
+    ratio : float
+        Its typical value.
+    spread : float
+        Its relative standard deviation over images and noise levels.
+    """
+
+    ratio: float
+    spread: float
+
+
+def risk_sums(residual: Floats, divergence: Floats, variance: Any, weight: Any) -> RiskSums:
+    """Return the weighted sums of ``residual - variance + 2 divergence`` and of the divergence.
+
+    Parameters
+    ----------
+    residual : ndarray
+        ``|y - x|^2`` per entry.
+    divergence : ndarray
+        Per entry.
+    variance : float or ndarray
+        Of the noise, per entry.
+    weight : float or ndarray
+        Of a squared error; 0 where there is no noise.
+    """
+    risk = residual - variance + 2 * divergence
+    return RiskSums(float((risk * weight).sum()), float((divergence * weight).sum(dtype=np.float64)))
+
+
+def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Prediction:
+    """Predict the mean squared error.
+
+    Parameters
+    ----------
+    sums : RiskSums
+        Of the whole estimate.
+    noise : NoiseEnergy
+        What is known of the noise.
+    filter_ratio : FilterRatio
+        How the error of such an estimator compares with its divergence.
+
+    Returns
+    -------
+    Prediction
+        Per entry that holds noise.
+
+    Notes
+    -----
+    Two readings are averaged by their precision. The estimated risk is unbiased, but for what was chosen by it, and
+    varies with the energy of the noise: by ``2 sigma^4`` per entry, plus ``4 sigma^2 bias^2`` from the product of noise
+    and bias. That is much where the error is far smaller than the noise. The divergence does not vary with that energy.
+    It is the risk of the best linear filter, to which the error has a ratio that is roughly known.
+    """
+    risk, divergence = (total / noise.count / noise.unit**2 for total in (sums.risk, sums.divergence))
+    # Clipping took noise from the residual and from the estimate; undoing it gives the latter back.
+    risk += (1 - noise.left) * (noise.second - divergence)
+    filtered = filter_ratio.ratio * max(divergence, 1e-300)
+    of_risk = (2 * noise.fourth + 2 * math.sqrt(noise.fourth) * filtered) / noise.count
+    of_filter = (filter_ratio.spread * filtered) ** 2
+    mse = (risk * of_filter + filtered * of_risk) / (of_risk + of_filter)
+    stderr = math.sqrt(of_risk * of_filter / (of_risk + of_filter))
+    return Prediction(noise.unit**2 * mse, noise.unit**2 * stderr)
