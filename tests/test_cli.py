@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import types
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ pytest.importorskip("typer")
 from PIL import Image
 
 import scorethresh as st
-from scorethresh.cli import command as cli
+from scorethresh import cli
+from scorethresh.viz.report import write_report
 
 SIGMA = 12.0
 # On small arrays it is much faster than the default.
@@ -136,7 +138,7 @@ def test_predictions_that_cannot_be_right_are_told(run, here):
     code, out, err = run("denoise", "in.npy", "-o", "low.npy", "--sigma", 2, "--choose", "bands")
     assert (code, err.count("\n")) == (0, 1)
     assert "predicted PSNR -" in out
-    assert "an error below zero" in err
+    assert "predicted error is below zero" in err
     assert "--noise correlated" in err
 
 
@@ -205,22 +207,79 @@ def test_compare_tables_all_ways_and_writes_the_chosen_one(run, picture):
     np.testing.assert_array_equal(np.load("out.npy"), st.denoise(noisy(), sigma=SIGMA, choose="bands", method=METHOD))
 
 
-def test_the_report_gets_data_denoiser_and_result(run, picture, monkeypatch):
-    seen = []
+# the report
 
-    def write_report(path, y, denoiser, found):
-        seen.append((y, denoiser, found))
-        path.write_text("<html>")
 
-    monkeypatch.setitem(sys.modules, "scorethresh.viz.report", types.SimpleNamespace(write_report=write_report))
-    assert run("denoise", "in.png", "-o", "out.png", "--report", "page.html", "--sigma", SIGMA)[0] == 0
-    [(y, denoiser, found)] = seen
-    np.testing.assert_array_equal(y, noisy())
-    assert denoiser.sigma == SIGMA
-    np.testing.assert_array_equal(found.estimate, loaded("out.png"))
-    assert (picture.parent / "page.html").read_text() == "<html>"
+def page_of(y, **options):
+    """Return the report that the library writes about y."""
+    denoiser = st.Denoiser(sigma=SIGMA, method=METHOD, **options)
+    write_report("expected.html", y, denoiser, denoiser.run(y))
+    text = Path("expected.html").read_text()
+    Path("expected.html").unlink()
+    return text
+
+
+def test_the_report_is_about_data_denoiser_and_result(run, picture):
+    code, out, err = run("denoise", "in.png", "-o", "out.png", "--report", "page.html", "--sigma", SIGMA)
+    assert (code, err, out.count("\n")) == (0, "", 1)
+    assert Path("page.html").read_text() == page_of(noisy())
     fails(run("denoise", "in.png", "-o", "b.png", "--report", "page.html"), "page.html exists")
-    assert not (picture.parent / "b.png").exists()
+    assert sorted(p.name for p in picture.parent.iterdir()) == ["in.png", "out.png", "page.html"]
+
+
+@pytest.mark.parametrize("count", [3, 16])
+def test_the_report_on_a_stack_is_about_the_middle_page(run, here, count):
+    """All pages as one volume would be another estimate, and 16 of them ask for 34 levels."""
+    import tifffile
+
+    stack = np.stack([noisy((32, 40), seed) for seed in range(count)])
+    tifffile.imwrite("in.tif", stack, photometric="minisblack")
+    code, out, err = run("denoise", "in.tif", "-o", "out.tif", "--report", "page.html", "--sigma", SIGMA)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1] == f"page.html: the report shows page {count // 2 + 1} of {count}"
+    assert Path("page.html").read_text() == page_of(stack[count // 2])
+
+
+def test_the_report_on_a_series_of_volumes_is_about_the_middle_one(run, here):
+    nibabel = pytest.importorskip("nibabel")
+    series = np.stack([noisy((20, 20, 20), seed).astype(np.float32) for seed in range(3)], axis=-1)
+    nibabel.Nifti1Image(series, np.eye(4)).to_filename("in.nii")
+    code, out, err = run("denoise", "in.nii", "-o", "out.nii", "--report", "page.html", "--sigma", SIGMA)
+    assert (code, err) == (0, "")
+    assert "the report shows volume 2 of 3" in out
+    assert Path("page.html").read_text() == page_of(series[..., 1])
+
+
+def test_the_report_on_columns_is_about_the_middle_one(run, here):
+    columns = noisy((400, 2)).astype(float)
+    np.savetxt("in.csv", columns, delimiter=",", header="a,b", comments="", fmt="%g")
+    argv = ("denoise", "in.csv", "-o", "out.csv", "--column", "a", "--column", "b", "--sigma", SIGMA)
+    code, out, err = run(*argv, "--report", "page.html")
+    assert (code, err) == (0, "")
+    assert "the report shows column 2 of 2" in out
+    assert Path("page.html").read_text() == page_of(columns[:, 1])
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder where nobody can create files")
+def test_a_report_that_cannot_be_written_is_told_before_the_output_is_written(run, picture):
+    fails(run("denoise", "in.png", "-o", "out.png", "--report", "/proc/r.html"), "/proc/r.html cannot be written")
+    fails(run("denoise", "in.png", "-o", "/proc/out.png"), "/proc/out.png cannot be written")
+    assert [p.name for p in picture.parent.iterdir()] == ["in.png"]
+
+
+def test_a_report_that_fails_late_is_told_with_what_is_written(run, picture, monkeypatch):
+    """The disk is full by then, say."""
+    from scorethresh.viz import report
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(report, "write_report", fail)
+    code, out, err = run("denoise", "in.png", "-o", "out.png", "--report", "page.html", "--sigma", SIGMA)
+    assert code == 1
+    assert out.startswith("out.png: 48 x 64 uint8")
+    assert err.startswith("error: out.png is written, but the report is not: page.html cannot be written (No space")
+    assert sorted(p.name for p in picture.parent.iterdir()) == ["in.png", "out.png"]
 
 
 # many files
@@ -460,22 +519,22 @@ def test_debug_shows_where(run, here):
         run("denoise", "no.png", "-o", "out.png", "--debug")
 
 
-@pytest.mark.parametrize(("module", "extra"), [("soundfile", "scorethresh[cli]"), ("nibabel", "nibabel")])
+@pytest.mark.parametrize(("module", "extra"), [("soundfile", "'.[cli]' in a checkout"), ("nibabel", "nibabel")])
 def test_a_missing_library_names_the_remedy(run, here, monkeypatch, module, extra):
     monkeypatch.setitem(sys.modules, module, None)
     name = {"soundfile": "in.wav", "nibabel": "in.nii"}[module]
     (here / name).write_bytes(b"RIFF")
-    fails(run("denoise", name, "-o", f"out-{name}"), f"{module} is not installed", f'pip install "{extra}"')
+    fails(run("denoise", name, "-o", f"out-{name}"), f"{module} is not installed", f"pip install {extra}")
 
 
 def test_a_bug_is_told_as_such(run, picture, monkeypatch):
-    monkeypatch.setattr(cli, "_run", lambda *_: {}["what"])
+    monkeypatch.setattr(st.Denoiser, "run", lambda *_: {}["what"])
     fails(run("denoise", "in.png", "-o", "out.png"), "unexpected KeyError", "--debug")
 
 
 def test_a_bug_in_one_file_does_not_stop_the_others(run, folder, monkeypatch):
-    original = cli._run
-    monkeypatch.setattr(cli, "_run", lambda data, d: original(data, d) if data.values[0, 0] != 7 else {}["what"])
+    original = st.Denoiser.run
+    monkeypatch.setattr(st.Denoiser, "run", lambda self, y: original(self, y) if y[0, 0] != 7 else {}["what"])
     values = noisy((32, 32))
     values[0, 0] = 7
     Image.fromarray(values).save(folder / "1.png")
@@ -485,17 +544,53 @@ def test_a_bug_in_one_file_does_not_stop_the_others(run, folder, monkeypatch):
     assert err.startswith("error: in/1.png: ")
 
 
-def test_names_that_hold_anything(run, here):
-    name = "a\n\x1b[2Jb.png"
-    (here / name).write_bytes(b"")
-    fails(run("denoise", name, "-o", "out.png"), "?[2Jb.png")
+# The first clears the screen, moves to the next line and writes from right to left; the second is no Unicode.
+HOSTILE = ["a\n\x1b[2J\u202eb", "a\x1b[2Jb\udcff"]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+@pytest.mark.parametrize(
+    "argv",
+    [
+        "denoise @.png -o out.png --sigma 12",
+        "denoise @.jpg -o out.png",
+        "denoise in.png -o @.npy --sigma 12",
+        "denoise in.png -o out.png --report @.htm",
+        "denoise @.tif -o out.tif --report @.html --sigma 12",
+        "denoise @.png in.png -o @",
+        "denoise @.png @.png -o out",
+        "denoise in.png -o out.png --@",
+        "denoise in.png -o out.png --levels @",
+        "denoise in.png -o out.png --sigma @",
+        "denoise @*.jpg -o out",
+        "denoise in.csv -o out.csv --column @",
+        "denoise in.csv -o out.csv",
+        "select @.npy --sigma 1 --json",
+        "select @.npy --sigma 1 --plot @.xyz",
+        "demo -o no/@.png",
+        "@",
+    ],
+)
+def test_names_that_hold_anything_do_not_reach_the_terminal(run, picture, argv, name):
+    import tifffile
+
+    (picture.parent / f"{name}.png").write_bytes(picture.read_bytes())
+    (picture.parent / f"{name}.htm").touch()
+    tifffile.imwrite(f"{name}.tif", np.stack([noisy((32, 32))] * 2), photometric="minisblack")
+    np.save(f"{name}.npy", coefficients())
+    Path("in.csv").write_bytes(b"\x1b[2J,b\n1,2\n")
+    _, out, err = run(*(word.replace("@", name) for word in argv.split()))
+    assert out + err
+    for char in "\x1b\u202e\udcff":
+        assert char not in out + err
+    assert all(line.startswith(("error: ", "note: ")) for line in err.splitlines())
 
 
 def test_being_stopped_leaves_nothing_behind(run, picture, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_run", stop)
+    monkeypatch.setattr(st.Denoiser, "run", stop)
     assert run("denoise", "in.png", "-o", "out.png")[0] == 130
     assert [p.name for p in picture.parent.iterdir()] == ["in.png"]
 
@@ -524,15 +619,21 @@ def test_demo_predicts_well_and_saves_a_picture(run, here):
     fails(run("demo"), "scorethresh-demo.png exists")
 
 
-def test_paper_runs_the_figures_of_a_checkout(run, here, monkeypatch):
+def test_paper_runs_the_scripts_of_a_checkout_and_leaves_this_process_alone(run, here):
+    scripts = here / "papers" / "score2013"
+    scripts.mkdir(parents=True)
     for name in ("fig_risk", "theorem", "bandwidth"):
-        script = types.SimpleNamespace(main=lambda argv, name=name: print(name, *argv))
-        monkeypatch.setitem(sys.modules, f"papers.score2013.{name}", script)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (here / "papers" / "score2013").mkdir(parents=True)
-    code, out, _ = run("paper", "-o", "there")
-    assert code == 0
-    assert out.splitlines() == [f"{name} --out there" for name in ("fig_risk", "theorem", "bandwidth")]
+        (scripts / f"{name}.py").write_text("import sys\nprint(__spec__.name, *sys.argv[1:])\n")
+    before = list(sys.path), {name for name in sys.modules if name.startswith("papers")}
+    code, out, err = run("paper", "-o", "there")
+    assert (code, err) == (0, "")
+    names = [f"papers.score2013.{name}" for name in ("fig_risk", "theorem", "bandwidth")]
+    assert out.splitlines() == [f"{name} --out there" for name in names]
+    assert (list(sys.path), {name for name in sys.modules if name.startswith("papers")}) == before
+    (scripts / "theorem.py").write_text("raise SystemExit(3)")
+    code, _, err = run("paper")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "papers/score2013/theorem.py failed with exit code 3" in err
 
 
 def test_the_command_itself(picture):
@@ -547,8 +648,91 @@ def test_the_command_itself(picture):
     without = [sys.executable, "-c", f"import sys; sys.modules['typer'] = None; {code[12:]}"]
     bare = subprocess.run(without, capture_output=True, text=True, check=False)
     assert (bare.returncode, bare.stdout) == (2, "")
-    assert 'pip install "scorethresh[cli]"' in bare.stderr
+    assert "pip install '.[cli]' in a checkout" in bare.stderr
     assert "Traceback" not in bare.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams(picture, closed):
+    command = f'exec "$0" -m scorethresh.cli "$@" {closed}'
+    argv = ["sh", "-c", command, sys.executable, "denoise", "--method", METHOD, "--sigma", str(SIGMA)]
+    done = subprocess.run([*argv, "in.png", "-o", "out.png"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    np.testing.assert_array_equal(loaded("out.png"), st.denoise(noisy(), sigma=SIGMA, method=METHOD))
+    again = subprocess.run([*argv, "in.png", "-o", "out.png"], capture_output=True, text=True, check=False)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr.startswith("" if "2>" in closed else "error: out.png exists")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_standard_output_that_is_full(picture):
+    argv = [sys.executable, "-m", "scorethresh.cli", "denoise", "in.png", "-o", "out.png", "--method", METHOD]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: standard output cannot be written (No space left on device)")
+    assert done.stderr.count("\n") == 1
+    assert loaded("out.png").shape == (48, 64)
+
+
+def test_a_reader_that_has_enough_is_no_error(picture):
+    np.save("y.npy", coefficients())
+    argv = [sys.executable, "-m", "scorethresh.cli", "select", "y.npy", "--sigma", "1", "--method", METHOD]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(argv, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_warnings_for_users_are_notes_and_others_are_dropped(run, folder, monkeypatch):
+    original = st.Denoiser.run
+
+    def warn(self, y):
+        for _ in range(2):
+            warnings.warn("the noise is\ncorrelated", UserWarning, stacklevel=1)
+        warnings.warn("overflow", RuntimeWarning, stacklevel=1)
+        warnings.warn("soon", DeprecationWarning, stacklevel=1)
+        return original(self, y)
+
+    monkeypatch.setattr(st.Denoiser, "run", warn)
+    code, _, err = run("denoise", "in/0.png", "-o", "out.png", "--sigma", SIGMA)
+    assert (code, err) == (0, "note: the noise is correlated\n")
+    code, _, err = run("denoise", "in", "-o", "out", "--sigma", SIGMA)
+    assert (code, err.splitlines()) == (0, [f"note: in/{k}.png: the noise is correlated" for k in range(3)])
+
+
+def test_many_different_warnings_are_counted(run, picture, monkeypatch):
+    original = st.Denoiser.run
+
+    def warn(self, y):
+        for k in range(50):
+            warnings.warn(f"page {k}", UserWarning, stacklevel=1)
+        return original(self, y)
+
+    monkeypatch.setattr(st.Denoiser, "run", warn)
+    err = run("denoise", "in.png", "-o", "out.png", "--sigma", SIGMA)[2]
+    assert err.splitlines() == [*(f"note: page {k}" for k in range(5)), "note: and 45 more of this kind."]
+
+
+def test_one_wide_line_of_a_table_gives_a_short_error(run, here):
+    (here / "in.csv").write_text(",".join(map(str, range(100_000))))
+    wide = run("denoise", "in.csv", "-o", "out.csv")
+    fails(wide, "columns 1, 2, 3", "... (100000 in all)", "--column")
+    assert len(wide[2]) < 300
+    fails(run("denoise", "in.csv", "-o", "out.csv", "--column", "x"), "no column 'x'", "(100000 in all)")
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "int16", "int32", "float32"])
+def test_dtype_of_the_output_warns_of_nothing(here, dtype):
+    """In a process of its own, whose standard error shows every warning that gets out."""
+    Image.fromarray(noisy()).save("in.png")
+    argv = ["denoise", "in.png", "-o", "out.npy", "--dtype", dtype, "--method", METHOD, "--sigma", str(SIGMA)]
+    command = [sys.executable, "-W", "always", "-m", "scorethresh.cli", *argv]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = st.denoise(noisy().astype(dtype) if dtype == "float32" else noisy(), sigma=SIGMA, method=METHOD)
+    np.testing.assert_array_equal(np.load("out.npy"), expected.astype(dtype))
 
 
 @pytest.mark.parametrize("command", ["denoise", "select", "compare", "demo", "paper"])

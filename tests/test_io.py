@@ -1,8 +1,10 @@
 """Files: what comes back, what is kept, what is refused."""
 
 import csv
+import logging
 import struct
 import zlib
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -12,18 +14,18 @@ pytest.importorskip("typer")
 from PIL import Image, PngImagePlugin
 
 from scorethresh import io
-from scorethresh.io import FileError, How
+from scorethresh.io import FileError, ReadOptions
 
 tifffile = pytest.importorskip("tifffile")
 soundfile = pytest.importorskip("soundfile")
 
 
-def again(path, how=How()):  # noqa: B008
+def again(path, options=ReadOptions()):  # noqa: B008
     """Read a file, write what was read beside it, and return both, read anew."""
-    data = io.read(path, how)
+    data = io.read(path, options)
     copy = path.with_name("copy-" + path.name)
     io.write(copy, data)
-    return data, io.read(copy, how), copy
+    return data, io.read(copy, options), copy
 
 
 def pixels(shape, dtype=np.uint8):
@@ -41,8 +43,8 @@ def test_png_comes_back_exactly(tmp_path, shape, dtype):
     Image.fromarray(values).save(tmp_path / "a.png")
     first, second, _ = again(tmp_path / "a.png")
     assert first.values.dtype == dtype
-    np.testing.assert_array_equal(first.everything(), values)
-    np.testing.assert_array_equal(second.everything(), values)
+    np.testing.assert_array_equal(first.with_alpha(), values)
+    np.testing.assert_array_equal(second.with_alpha(), values)
 
 
 def test_alpha_is_set_aside(tmp_path):
@@ -117,11 +119,42 @@ def test_jpeg_keeps_exif_resolution_and_sampling(tmp_path, mode):
     first, second, copy = again(tmp_path / "a.jpg")
     assert first.values.shape == (32, 48, *{"L": (), "RGB": (3,), "CMYK": (4,)}[mode])
     assert np.abs(first.values.astype(int) - second.values).max() <= 6
-    assert second.kept == first.kept
+    assert second.metadata == first.metadata
     with Image.open(copy) as image:
         assert image.mode == mode
         assert image.getexif()[0x0112] == 6
         assert image.info["dpi"] == (72, 72)
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_of_several_pictures_in_a_jpeg_file_the_first_is_read(tmp_path, mode):
+    smooth = Image.fromarray(np.add.outer(np.arange(32), np.arange(48)).astype(np.uint8)).convert(mode)
+    smooth.save(tmp_path / "a.jpg", format="MPO", save_all=True, append_images=[smooth.resize((16, 16))])
+    first, second, _ = again(tmp_path / "a.jpg")
+    assert first.values.shape[:2] == (32, 48)
+    assert np.abs(first.values.astype(int) - second.values).max() <= 6
+
+
+def test_the_index_of_pictures_in_a_jpeg_file_is_not_needed(tmp_path):
+    """The first picture is sound, whatever the index says about the others."""
+    smooth = Image.fromarray(np.add.outer(np.arange(32), np.arange(48)).astype(np.uint8))
+    smooth.save(tmp_path / "a.jpg", format="MPO", save_all=True, append_images=[smooth])
+    expected = io.read(tmp_path / "a.jpg").values
+    content = (tmp_path / "a.jpg").read_bytes()
+    count = content.index(struct.pack("<HHI", 0xB001, 4, 1)) + 8
+    assert content[count : count + 4] == struct.pack("<I", 2)
+    for pictures in (0, 3, 9, 2**31):
+        (tmp_path / "b.jpg").write_bytes(content[:count] + struct.pack("<I", pictures) + content[count + 4 :])
+        np.testing.assert_array_equal(io.read(tmp_path / "b.jpg").values, expected)
+
+
+def test_a_damaged_jpeg_is_told_as_such(tmp_path):
+    """Pillow knows MPO but cannot open it by name: asked to, it raises KeyError('MPO') for what is no JPEG."""
+    Image.fromarray(pixels((8, 8))).save(tmp_path / "a.jpg")
+    content = (tmp_path / "a.jpg").read_bytes()
+    (tmp_path / "a.jpg").write_bytes(content[:2] + b"\xff\x01" + content[4:])
+    with pytest.raises(FileError, match=r"cannot be read as JPEG \([^']{9,}\)\. Is it damaged"):
+        io.read(tmp_path / "a.jpg")
 
 
 # TIFF
@@ -174,7 +207,7 @@ def test_a_stack_is_pages_or_one_volume(tmp_path):
     values = pixels((4, 6, 8), np.uint16)
     tifffile.imwrite(tmp_path / "a.tif", values, photometric="minisblack")
     assert [part.shape for part in io.read(tmp_path / "a.tif").parts()] == [(6, 8)] * 4
-    [whole] = again(tmp_path / "a.tif", How(volume=True))[1].parts()
+    [whole] = again(tmp_path / "a.tif", ReadOptions(volume=True))[1].parts()
     np.testing.assert_array_equal(whole, values)
 
 
@@ -205,7 +238,7 @@ def test_pages_that_differ_are_refused(tmp_path):
     with tifffile.TiffWriter(tmp_path / "a.tif") as file:
         file.write(pixels((6, 8)), photometric="minisblack")
         file.write(pixels((3, 4)), photometric="minisblack")
-    with pytest.raises(FileError, match=r"not alike.*Split"):
+    with pytest.raises(FileError, match=r"pages of .* differ.*Split"):
         io.read(tmp_path / "a.tif")
 
 
@@ -223,9 +256,9 @@ def test_npy_comes_back_exactly(tmp_path, dtype):
 
 def test_the_channel_axis_of_npy_counts_from_the_end(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((3, 4, 5)))
-    assert io.read(tmp_path / "a.npy", How(channel_axis=0)).channel_axis == -3
+    assert io.read(tmp_path / "a.npy", ReadOptions(channel_axis=0)).channel_axis == -3
     with pytest.raises(FileError, match="has 3, got 3"):
-        io.read(tmp_path / "a.npy", How(channel_axis=3))
+        io.read(tmp_path / "a.npy", ReadOptions(channel_axis=3))
 
 
 # WAV
@@ -302,9 +335,9 @@ def test_csv_keeps_everything_but_the_chosen_column(tmp_path, delimiter, newline
     rows = [["time", "label", "volts"], ["0.5", "a", "1.25"], ["1.0", "b", "-2"], ["1.5", "c", ""]]
     text = newline.join(delimiter.join(row) for row in rows) + newline
     (tmp_path / "a.csv").write_bytes(text.encode())
-    data = io.read(tmp_path / "a.csv", How(columns=("volts",)))
+    data = io.read(tmp_path / "a.csv", ReadOptions(columns=("volts",)))
     np.testing.assert_array_equal(data.values, [1.25, -2.0, np.nan])
-    assert io.read(tmp_path / "a.csv", How(columns=("3",))).values[0] == 1.25
+    assert io.read(tmp_path / "a.csv", ReadOptions(columns=("3",))).values[0] == 1.25
     io.write(tmp_path / "b.csv", data)
     assert (tmp_path / "b.csv").read_bytes() == text.encode()
 
@@ -323,14 +356,14 @@ def test_csv_with_decimal_commas_byte_order_mark_and_titles(tmp_path):
     (tmp_path / "a.csv").write_bytes(text.encode("utf-8-sig"))
     (tmp_path / "l.csv").write_bytes(text.encode("latin-1"))
     for name in ("a.csv", "l.csv"):
-        data, _, copy = again(tmp_path / name, How(columns=("µV",)))
+        data, _, copy = again(tmp_path / name, ReadOptions(columns=("µV",)))
         np.testing.assert_array_equal(data.values, [1.25, 2.5])
         assert copy.read_bytes() == (tmp_path / name).read_bytes()
 
 
 def test_several_columns_are_denoised_one_by_one(tmp_path):
     (tmp_path / "a.csv").write_text('"a, first",b\n1,2\n3,4\n')
-    data, second, copy = again(tmp_path / "a.csv", How(columns=("b", "a, first")))
+    data, second, copy = again(tmp_path / "a.csv", ReadOptions(columns=("b", "a, first")))
     assert [part.tolist() for part in data.parts()] == [[2, 4], [1, 3]]
     np.testing.assert_array_equal(second.values, data.values)
     with open(copy, newline="") as file:
@@ -351,7 +384,7 @@ def test_several_columns_are_denoised_one_by_one(tmp_path):
 def test_csv_errors_tell_where(tmp_path, text, columns, told):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(FileError) as error:
-        io.read(tmp_path / "a.csv", How(columns=columns))
+        io.read(tmp_path / "a.csv", ReadOptions(columns=columns))
     assert told in str(error.value)
     assert str(error.value).startswith(str(tmp_path / "a.csv"))
 
@@ -359,7 +392,7 @@ def test_csv_errors_tell_where(tmp_path, text, columns, told):
 def test_columns_are_for_tables(tmp_path):
     np.save(tmp_path / "a.npy", np.ones(3))
     with pytest.raises(FileError, match=r"has no columns. Leave --column out"):
-        io.read(tmp_path / "a.npy", How(columns=("a",)))
+        io.read(tmp_path / "a.npy", ReadOptions(columns=("a",)))
 
 
 # hostile files
@@ -420,6 +453,64 @@ def test_tiff_and_nifti_that_claim_too_much_are_refused(tmp_path):
         io.read(tmp_path / "a.nii")
 
 
+def jpeg_header(width, height):
+    """Return a grey JPEG file of any size that lacks most of its data."""
+    file = BytesIO()
+    Image.fromarray(np.zeros((8, 8), np.uint8)).save(file, "JPEG")
+    content = bytearray(file.getvalue())
+    at = content.index(b"\xff\xc0") + 5
+    content[at : at + 4] = struct.pack(">HH", height, width)
+    return content
+
+
+def test_a_small_file_that_claims_much_is_refused_from_64_mib_on(tmp_path):
+    """Zeros shrink a thousand times; noise does not, and so files with noise pass."""
+    empty = np.zeros((8200, 8200), np.uint8)
+    tifffile.imwrite(tmp_path / "a.tif", empty, compression="zlib")
+    Image.fromarray(empty).save(tmp_path / "a.png")
+    (tmp_path / "a.jpg").write_bytes(jpeg_header(8200, 8200))
+    for name in ("a.tif", "a.png", "a.jpg"):
+        with pytest.raises(FileError, match=r"a\..* claims to hold 64 MiB, .* times its size"):
+            io.read(tmp_path / name)
+    tifffile.imwrite(tmp_path / "b.tif", empty[:8000, :8000], compression="zlib")
+    assert io.read(tmp_path / "b.tif").values.shape == (8000, 8000)
+    noise = np.random.default_rng(0).integers(0, 4, (8200, 8200), dtype=np.uint8)
+    tifffile.imwrite(tmp_path / "c.tif", noise, compression="zlib", compressionargs={"level": 1})
+    assert io.read(tmp_path / "c.tif").values.shape == (8200, 8200)
+
+
+def test_tiles_count_as_they_are_decoded(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", pixels((8, 8)), tile=(16, 16), compression="zlib")
+    with tifffile.TiffFile(tmp_path / "a.tif", mode="r+") as file:
+        for name in ("TileWidth", "TileLength"):
+            file.pages[0].tags[name].overwrite(60_000, dtype="I")
+    with pytest.raises(FileError, match="bomb"):
+        io.read(tmp_path / "a.tif")
+
+
+@pytest.mark.parametrize(("name", "logger"), [("a.tif", "tifffile"), ("a.nii", "nibabel.global")])
+def test_loggers_of_libraries_are_silent_only_while_a_file_is_read(tmp_path, caplog, name, logger):
+    nibabel = pytest.importorskip("nibabel")
+    if name == "a.tif":  # offsets beyond the end of the file: tifffile logs and carries on
+        tifffile.imwrite(tmp_path / name, pixels((8, 8)), metadata=None, description="x" * 100)
+        content = bytearray((tmp_path / name).read_bytes())
+        at = content.index(struct.pack("<HHI", 270, 2, 101)) + 8
+        content[at : at + 4] = struct.pack("<I", 2**31)
+    else:  # a pixel of negative width: nibabel logs and carries on
+        header = nibabel.Nifti1Header()
+        header.set_data_dtype(np.uint8)
+        header.set_data_shape((4, 4))
+        header["vox_offset"] = 352
+        header["pixdim"][1] = -1
+        content = header.binaryblock + bytes(4 + 16)
+    (tmp_path / name).write_bytes(content)
+    with caplog.at_level("DEBUG", logger):
+        io.read(tmp_path / name)
+        assert not caplog.records
+        logging.getLogger(logger).warning("heard")
+    assert [record.message for record in caplog.records] == ["heard"]
+
+
 def test_pickles_are_never_loaded(tmp_path):
     class Bomb:
         def __reduce__(self):
@@ -439,12 +530,40 @@ def test_pickles_are_never_loaded(tmp_path):
         io.read(tmp_path / "c.npy")
 
 
-def test_npy_that_claims_more_than_it_holds(tmp_path):
-    np.save(tmp_path / "a.npy", np.zeros(10))
-    content = (tmp_path / "a.npy").read_bytes().replace(b"(10,), }      ", b"(10000000000,)")
-    (tmp_path / "a.npy").write_bytes(content.replace(b"00,)", b"0,)}"))
-    with pytest.raises(FileError, match="cannot be read as NPY"):
+def npy(dtype, shape, raw=b"", version=(1, 0)):
+    """Return NPY data with any header."""
+    text = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode() + b"\n"
+    length = struct.pack("<H" if version == (1, 0) else "<I", len(text))
+    return b"\x93NUMPY" + bytes(version) + length + text + raw
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (npy("<f8", (10_000_000_000,), bytes(80)), "cannot be read as NPY: it claims 80000000000 bytes"),
+        (npy("<f8", (10_000_000_000,), bytes(80), (2, 0)), "cannot be read as NPY: it claims 80000000000 bytes"),
+        (npy("<f8", (11,), bytes(80)), "claims 88 bytes of data and holds 80"),
+        (npy("|V0", (100_000_000_000,)), "no numbers but entries of dtype |V0"),
+        (npy("<U0", (100_000_000_000,)), "no numbers but entries of dtype <U0"),
+        (npy("|S0", (100_000_000_000,), version=(2, 0)), "no numbers but entries of dtype |S0"),
+        (npy([("a", "<f8")], (1,), bytes(8)), "no numbers but entries of dtype"),
+        (npy("|V0", (100_000_000_000,), version=(3, 0)), "named fields"),
+        (npy("|O", (1,), b"x"), "pickled objects"),
+    ],
+)
+def test_npy_headers_are_checked_before_anything_is_loaded(tmp_path, content, told):
+    (tmp_path / "a.npy").write_bytes(content)
+    with pytest.raises(FileError) as error:
         io.read(tmp_path / "a.npy")
+    assert told in str(error.value)
+    with pytest.raises(FileError) as error:
+        io.load_npy(BytesIO(content), "standard input")
+    assert told in str(error.value)
+
+
+def test_npy_with_exactly_the_data_that_it_claims(tmp_path):
+    (tmp_path / "a.npy").write_bytes(npy("<f8", (10,), np.arange(10.0).tobytes(), (2, 0)))
+    np.testing.assert_array_equal(io.read(tmp_path / "a.npy").values, np.arange(10.0))
 
 
 def test_folders_missing_files_and_unknown_names(tmp_path):
@@ -531,7 +650,7 @@ def test_pictures_change_format_with_their_numbers(tmp_path):
     np.testing.assert_array_equal(io.read(tmp_path / "a.tif").alpha, data.alpha)
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), values)
     io.write(tmp_path / "b.png", io.read(tmp_path / "a.tif"))
-    np.testing.assert_array_equal(io.read(tmp_path / "b.png").everything(), values)
+    np.testing.assert_array_equal(io.read(tmp_path / "b.png").with_alpha(), values)
     with pytest.raises(FileError, match="no transparency"):
         io.write(tmp_path / "a.jpg", data)
     with pytest.raises(FileError, match="Leave --dtype out"):
@@ -541,5 +660,27 @@ def test_pictures_change_format_with_their_numbers(tmp_path):
 def test_conversion_rounds_and_clips_and_keeps_units():
     data = io.Data(np.array([-3.0, 1.5, 2.6, 300.0]), "NPY")
     assert io.converted(data, np.dtype("uint8")).values.tolist() == [0, 2, 3, 255]
-    with pytest.raises(FileError, match="NaN has no place in uint8"):
-        io.converted(io.Data(np.array([np.nan]), "NPY"), np.dtype("uint8"))
+    for bad in (np.nan, np.inf):
+        with pytest.raises(FileError, match="NaN or infinity, which uint8 cannot hold"):
+            io.converted(io.Data(np.array([bad]), "NPY"), np.dtype("uint8"))
+    with pytest.raises(FileError, match=r"complex.*Leave --dtype out"):
+        io.converted(io.Data(np.array([1j]), "NPY"), np.dtype("float32"))
+
+
+@pytest.mark.parametrize("target", ["uint8", "uint16", "int16", "int32"])
+@pytest.mark.parametrize("source", ["bool", "uint8", "int8", "uint32", "int64", "float16", "float32", "float64"])
+def test_conversion_to_integers_is_exact_at_the_limits(source, target):
+    """Python's own integers are the truth; a warning of NumPy is an error here."""
+    info = np.finfo(source) if source.startswith("float") else None if source == "bool" else np.iinfo(source)
+    values = np.array([0, 1] if info is None else [info.min, 0, 1, 100, info.max], dtype=source)
+    low, high = np.iinfo(target).min, np.iinfo(target).max
+    found = io.converted(io.Data(values, "NPY"), np.dtype(target)).values
+    assert found.dtype == target
+    assert found.tolist() == [min(max(int(value), low), high) for value in values.tolist()]
+
+
+def test_conversion_to_smaller_floats_clips_and_keeps_infinity():
+    values = np.array([1e300, -1e300, np.inf, np.nan, 0.5])
+    found = io.converted(io.Data(values, "NPY"), np.dtype("float32")).values
+    largest = np.finfo(np.float32).max
+    np.testing.assert_array_equal(found, np.array([largest, -largest, np.inf, np.nan, 0.5], np.float32))

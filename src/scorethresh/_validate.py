@@ -150,3 +150,26 @@ def unknown(what: str, name: Any, known: Iterable[str], remedy: str) -> ValueErr
     near = difflib.get_close_matches(str(name).lower(), known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return ValueError(f"unknown {what} {name!r}.{hint} {remedy}")
+
+
+# The extra of this package that brings an optional package. Others are installed under their own name.
+_EXTRAS = {
+    "PIL": "cli",
+    "matplotlib": "plot",
+    "rich": "cli",
+    "sklearn": "sklearn",
+    "soundfile": "cli",
+    "tifffile": "cli",
+    "tqdm": "papers",
+    "typer": "cli",
+}
+
+
+def missing_extra(package: str, extra: str | None = None) -> ImportError:
+    """Return the error for an optional package that is not installed; `extra` names the extra that brings it."""
+    extra = extra or _EXTRAS.get(package)
+    if extra is None:
+        remedy = f"pip install {package}"
+    else:  # there is no release yet to install an extra from
+        remedy = f"pip install '.[{extra}]' in a checkout of the repository"
+    return ImportError(f"{package} is not installed. Install it: {remedy}.")

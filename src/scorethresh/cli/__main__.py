@@ -1,7 +1,7 @@
-"""Lets ``python -m scorethresh.cli`` run the command."""
+"""Run the command as ``python -m scorethresh.cli``."""
 
 import sys
 
-from .command import main
+from .commands import main
 
 sys.exit(main())

@@ -1,36 +1,37 @@
-"""Files in and out, for the command line: numbers, and whatever else a file of the same kind needs.
+"""Files for the command line: the registry of formats, and how a file is read and written whole.
 
-A format is a pair of functions and a row of `FORMATS`; its library is imported when a file of it is met.
+A format is a row of `FORMATS`: a name, its suffixes, a reader and a writer. Its library is imported when the first file
+of the format is met.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
-import secrets
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
+from .._validate import missing_extra
 from . import arrays, pictures, tables, tiff
-from .arrays import SUBTYPES, load_npy
-from .data import Data, FileError, How, first_line
+from .arrays import load_npy
+from .conversion import converted
+from .data import Data, FileError, ReadOptions
 from .tables import parse_table
+from .targets import check_free, replacing
+from .words import first_line, listed
 
 __all__ = [
     "FORMATS",
     "Data",
     "FileError",
     "Format",
-    "How",
+    "ReadOptions",
     "check_free",
     "check_target",
     "converted",
     "format_of",
+    "listed",
     "load_npy",
     "parse_table",
     "read",
@@ -41,11 +42,11 @@ __all__ = [
 
 
 class Format(NamedTuple):
-    """A kind of file."""
+    """A file format."""
 
     name: str
     suffixes: tuple[str, ...]
-    read: Callable[[Path, How], Data]
+    read: Callable[[Path, ReadOptions], Data]
     write: Callable[[Path, Data], None]
 
 
@@ -59,9 +60,17 @@ FORMATS = (
     Format("CSV", (".csv", ".tsv", ".txt"), tables.read_csv, tables.write_csv),
 )
 
+# Formats that may be written as one another. All data may be written as NPY besides.
+_INTERCHANGEABLE = ("PNG", "JPEG", "TIFF", "NPY")
+
+
+def suffixes() -> tuple[str, ...]:
+    """Return the suffixes of all formats."""
+    return tuple(suffix for form in FORMATS for suffix in form.suffixes)
+
 
 def format_of(path: Path) -> Format:
-    """Return the format that the name of a file tells."""
+    """Return the format that the suffix of a file stands for."""
     for form in FORMATS:
         if path.name.lower().endswith(form.suffixes):
             return form
@@ -69,50 +78,80 @@ def format_of(path: Path) -> Format:
     raise FileError(msg)
 
 
-def suffixes() -> tuple[str, ...]:
-    """Return how names of files that can be read end."""
-    return tuple(suffix for form in FORMATS for suffix in form.suffixes)
+def check_target(path: Path, source: str, *, force: bool = False) -> Format:
+    """Return the format of a file to write; raise if it cannot hold data of the format `source` or is not writable."""
+    form = format_of(path)
+    both_interchangeable = form.name in _INTERCHANGEABLE and source in _INTERCHANGEABLE
+    if form.name not in (source, "NPY") and not both_interchangeable:
+        msg = f"{source} data cannot be written as {form.name}, {path}. Write {source} or NPY."
+        raise FileError(msg)
+    check_free(path, force=force)
+    return form
 
 
-def read(path: Path, how: How = How()) -> Data:  # noqa: B008 (immutable)
-    """Read a file; whatever is wrong with it, the error is a `FileError`, but for a missing library."""
+def read(path: Path, options: ReadOptions = ReadOptions()) -> Data:  # noqa: B008 (immutable)
+    """Read a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file. Its suffix tells the format.
+    options : ReadOptions
+        Options of the formats that have some.
+
+    Returns
+    -------
+    Data
+        The numbers and the metadata.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, damaged or not supported.
+    ImportError
+        If the library that reads the format is not installed.
+    """
     form = format_of(path)
     if not path.is_file():
         kind = "is a folder, not a file" if path.is_dir() else "is no file" if path.exists() else "does not exist"
         msg = f"{path} {kind}. Check the name."
         raise FileError(msg)
-    if how.columns and form.name != "CSV":
+    if options.columns and form.name != "CSV":
         msg = f"{path} is a {form.name} file, which has no columns. Leave --column out."
         raise FileError(msg)
-    if how.volume and form.name != "TIFF":
+    if options.volume and form.name != "TIFF":
         msg = f"{path} is a {form.name} file, which has no pages. Leave --volume out."
         raise FileError(msg)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return form.read(path, how)
+            return form.read(path, options)
+    except ModuleNotFoundError as error:
+        raise missing_extra(_package(error)) from error
     except (FileError, ImportError, PermissionError):
         raise
     except MemoryError as error:
         msg = f"{path} does not fit into memory. Cut it into parts."
         raise FileError(msg) from error
     except Exception as error:  # damaged files make their libraries raise anything
-        told = first_line(error)
-        remedy = "To read this compression: pip install imagecodecs." if "imagecodecs" in told else "Is it damaged?"
-        msg = f"{path} cannot be read as {form.name} ({told}). {remedy}"
+        reason = first_line(error)
+        remedy = "To read this compression: pip install imagecodecs." if "imagecodecs" in reason else "Is it damaged?"
+        msg = f"{path} cannot be read as {form.name} ({reason}). {remedy}"
         raise FileError(msg) from error
 
 
 def write(path: Path, data: Data, *, force: bool = False) -> None:
-    """Write a file, whole or not at all; metadata are kept if the format stays the same."""
+    """Write a file, whole or not at all. Metadata are written if the format is the one that was read."""
     form = check_target(path, data.format, force=force)
     if form.name != data.format:
-        data = dataclasses.replace(data, kept=None)
+        data = dataclasses.replace(data, metadata=None)
     with replacing(path, force=force) as beside:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 form.write(beside, data)
+        except ModuleNotFoundError as error:
+            raise missing_extra(_package(error)) from error
         except (FileError, ImportError, OSError):
             raise
         except Exception as error:
@@ -120,61 +159,5 @@ def write(path: Path, data: Data, *, force: bool = False) -> None:
             raise FileError(msg) from error
 
 
-# What may be written as what, if not as itself.
-_PICTURES = ("PNG", "JPEG", "TIFF", "NPY")
-
-
-def check_target(path: Path, source: str, *, force: bool = False) -> Format:
-    """Return the format of a file to be written; raise if it exists or cannot hold data of the source's format."""
-    form = format_of(path)
-    if form.name not in (source, "NPY") and not (form.name in _PICTURES and source in _PICTURES):
-        msg = f"{source} data cannot be written as {form.name}, {path}. Write {source} or NPY."
-        raise FileError(msg)
-    check_free(path, force=force)
-    return form
-
-
-def check_free(path: Path, *, force: bool) -> None:
-    """Raise if a file cannot be made there, or would be overwritten without leave."""
-    if path.is_dir():
-        msg = f"{path} is a folder. Name a file."
-    elif not path.parent.is_dir():
-        msg = f"there is no folder {path.parent} to write {path.name} in. Make it first."
-    elif os.path.lexists(path) and not force:
-        msg = f"{path} exists. Choose another name, or replace it with --force."
-    else:
-        return
-    raise FileError(msg)
-
-
-@contextlib.contextmanager
-def replacing(path: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give a name beside `path` to write to; it becomes `path` if all goes well and vanishes if not."""
-    check_free(path, force=force)
-    beside = path.with_name(f".{secrets.token_hex(4)}-{path.name}")
-    try:
-        yield beside
-        check_free(path, force=force)
-        os.replace(beside, path)
-    except OSError as error:
-        msg = f"{path} cannot be written ({error.strerror or first_line(error)}). Try another name or folder."
-        raise FileError(msg) from error
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def converted(data: Data, dtype: np.dtype[Any]) -> Data:
-    """Return the data in another type, in the same units: rounded and clipped if that holds integers."""
-    if data.format == "WAV":  # samples stay in -1 to 1, whatever they are stored as
-        if dtype.name not in SUBTYPES:
-            msg = f"WAV does not hold {dtype}. Say --dtype {' or '.join(SUBTYPES)}."
-            raise FileError(msg)
-        return dataclasses.replace(data, kept=data.kept | {"subtype": SUBTYPES[dtype.name]})
-    values = data.values
-    if dtype.kind in "iu" and values.dtype != dtype:
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            msg = f"NaN has no place in {dtype}. Choose a --dtype of floats."
-            raise FileError(msg)
-        info = np.iinfo(dtype)
-        values = np.clip(np.rint(values), info.min, info.max)
-    return dataclasses.replace(data, values=values.astype(dtype, copy=False))
+def _package(error: ModuleNotFoundError) -> str:
+    return (error.name or str(error)).partition(".")[0]

@@ -1,42 +1,80 @@
-"""NPY by NumPy, never unpickled; WAV by soundfile, samples from -1 to 1; NIfTI by nibabel."""
+"""NPY by NumPy, never unpickled; WAV by soundfile, with samples from -1 to 1; NIfTI by nibabel."""
 
 from __future__ import annotations
 
-import logging
 import math
+import os
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .data import Data, FileError, How, check_bomb
+from .data import Data, FileError, ReadOptions
+from .guards import check_bomb, silenced
+from .words import shorten
 
-# How WAV stores samples, by the type of numbers.
+# The name of the WAV sample format for each dtype.
 SUBTYPES = {"uint8": "PCM_U8", "int16": "PCM_16", "int32": "PCM_32", "float32": "FLOAT", "float64": "DOUBLE"}
 
+_NPY_MAGIC = b"\x93NUMPY"
+_NPY_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
-def load_npy(file: Any, name: object, mmap_mode: Any = None) -> NDArray[Any]:
-    """Read an array of numbers from NPY data; refuse pickled objects, which may run code."""
+
+def load_npy(file: BinaryIO, name: object) -> NDArray[Any]:
+    """Read an array of numbers from NPY data in a file that can seek.
+
+    The header is checked before any memory is taken: the type must be numeric, and the data that it claims must be
+    there. Pickled objects, which may run code, are refused.
+    """
+    if file.read(len(_NPY_MAGIC)) == _NPY_MAGIC:
+        file.seek(0)
+        _check_npy_header(file, name)
+    file.seek(0)
     try:
-        loaded = np.load(file, mmap_mode=mmap_mode, allow_pickle=False)
+        loaded = np.load(file, allow_pickle=False)
     except ValueError as error:
-        if "pickle" not in str(error) and "Python objects" not in str(error):
+        if "pickle" not in str(error):
             raise
-        msg = f"{name} holds pickled objects, which may run code when read. Save an array of numbers with np.save."
-        raise FileError(msg) from error
+        raise _pickled(name) from error
     if not isinstance(loaded, np.ndarray):
         msg = f"{name} is an archive of arrays. Save one of them with np.save."
         raise FileError(msg)
-    return np.array(loaded)
+    return loaded
 
 
-def read_npy(path: Path, how: How) -> Data:
+def _check_npy_header(file: BinaryIO, name: object) -> None:
+    version = np.lib.format.read_magic(file)
+    if version not in _NPY_HEADERS:  # 3.0 has names of fields that are not Latin-1
+        msg = f"{name} has named fields. Save an array of numbers with np.save."
+        raise FileError(msg)
+    shape, _, dtype = _NPY_HEADERS[version](file)
+    if dtype.hasobject:
+        raise _pickled(name)
+    if dtype.kind not in "biufc" or not dtype.itemsize:
+        msg = (
+            f"{name} holds no numbers but entries of dtype {shorten(dtype.str)}. Save an array of numbers with np.save."
+        )
+        raise FileError(msg)
+    claimed, start = math.prod(shape) * dtype.itemsize, file.tell()
+    held = file.seek(0, os.SEEK_END) - start
+    if claimed > held:
+        msg = f"{name} cannot be read as NPY: it claims {claimed} bytes of data and holds {held}. Is it cut short?"
+        raise FileError(msg)
+
+
+def _pickled(name: object) -> FileError:
+    return FileError(
+        f"{name} holds pickled objects, which may run code when read. Save an array of numbers with np.save."
+    )
+
+
+def read_npy(path: Path, options: ReadOptions) -> Data:
     """Read an NPY file."""
-    # Mapping compares the claimed size with that of the file before any memory is taken.
-    values = load_npy(path, path, mmap_mode="r")
-    axis = how.channel_axis
+    with open(path, "rb") as file:
+        values = load_npy(file, path)
+    axis = options.channel_axis
     if axis is not None and not -values.ndim <= axis < values.ndim:
         msg = f"--channel-axis must be an axis of {path}, which has {values.ndim}, got {axis}."
         raise FileError(msg)
@@ -45,67 +83,68 @@ def read_npy(path: Path, how: How) -> Data:
 
 def write_npy(path: Path, data: Data) -> None:
     """Write an NPY file."""
-    np.save(path, data.everything(), allow_pickle=False)
+    np.save(path, data.with_alpha(), allow_pickle=False)
 
 
-def read_wav(path: Path, how: How) -> Data:
+def read_wav(path: Path, options: ReadOptions) -> Data:
     """Read a WAV file."""
     import soundfile
 
     with open(path, "rb") as raw:
         head = raw.read(8)
     claimed = struct.unpack("<I", head[4:])[0] if head[:4] == b"RIFF" and len(head) == 8 else 0
-    if path.stat().st_size < claimed + 8 and claimed != 0xFFFFFFFF:  # the latter: length unknown, from a pipe
-        msg = f"{path} is cut short: it has {path.stat().st_size} bytes of {claimed + 8}. Get it anew."
+    if path.stat().st_size < claimed + 8 and claimed != 0xFFFFFFFF:  # all ones: written to a pipe, length unknown
+        msg = f"{path} is cut short: it has {path.stat().st_size} bytes of {claimed + 8}. Get a complete copy."
         raise FileError(msg)
     with soundfile.SoundFile(path) as file:
-        # 24 bits and less fit into single precision.
+        # Single precision holds 24 bits exactly.
         values = file.read(dtype="float64" if file.subtype in ("PCM_32", "DOUBLE") else "float32")
-        kept = {
+        metadata = {
             "samplerate": file.samplerate,
             "subtype": file.subtype,
             "format": file.format,
             "text": file.copy_metadata(),
         }
-    return Data(values, "WAV", -1 if values.ndim == 2 else None, kept=kept)
+    return Data(values, "WAV", -1 if values.ndim == 2 else None, metadata=metadata)
 
 
 def write_wav(path: Path, data: Data) -> None:
     """Write a WAV file."""
     import soundfile
 
-    kept = data.kept
+    metadata = data.metadata
     with soundfile.SoundFile(
         path,
         "w",
-        samplerate=kept["samplerate"],
+        samplerate=metadata["samplerate"],
         channels=1 if data.values.ndim == 1 else data.values.shape[1],
-        subtype=kept["subtype"],
-        format=kept["format"],
+        subtype=metadata["subtype"],
+        format=metadata["format"],
     ) as file:
-        for name, text in kept["text"].items():
+        for name, text in metadata["text"].items():
             setattr(file, name, text)
         file.write(data.values)
 
 
-def read_nifti(path: Path, how: How) -> Data:
+def read_nifti(path: Path, options: ReadOptions) -> Data:
     """Read a NIfTI file."""
     import nibabel
 
-    logging.getLogger("nibabel.global").disabled = True
-    image: Any = nibabel.load(path)
-    check_bomb(path, math.prod(image.shape) * image.header.get_data_dtype().itemsize)
-    values = np.asanyarray(image.dataobj)
+    with silenced("nibabel.global"):
+        image: Any = nibabel.load(path)
+        check_bomb(path, math.prod(image.shape) * image.header.get_data_dtype().itemsize)
+        values = np.asanyarray(image.dataobj)
     values = values.astype(values.dtype.newbyteorder("="))
-    kept = {"image": image, "dtype": values.dtype}
+    metadata = {"image": image, "dtype": values.dtype}
     shape = [n for n in values.shape[:3] if n > 1] + list(values.shape[3:])
-    in_time = values.ndim > 3 and values.shape[3] > 1
-    return Data(values.reshape(shape if in_time else shape[:3]), "NIfTI", None, -1 if in_time else None, kept=kept)
+    is_series = values.ndim > 3 and values.shape[3] > 1
+    stack_axis = -1 if is_series else None
+    return Data(values.reshape(shape if is_series else shape[:3]), "NIfTI", None, stack_axis, metadata=metadata)
 
 
 def write_nifti(path: Path, data: Data) -> None:
     """Write a NIfTI file."""
-    image, dtype = data.kept["image"], data.kept["dtype"]
+    image, dtype = data.metadata["image"], data.metadata["dtype"]
     header = image.header.copy()
     if data.values.dtype != dtype:
         header.set_data_dtype(data.values.dtype)

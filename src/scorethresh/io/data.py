@@ -1,42 +1,59 @@
-"""What a file holds, how to read it, and what may be wrong with it."""
+"""The data of a file, and how to read it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Data with noise in them never shrink by so much; a file of this size that claims to is a bomb, or empty of noise.
-_BOMB_RATIO = 100
-_BOMB_BYTES = 1 << 30
+# The name of one part along the stack axis, by format.
+_PART_NAMES = {"TIFF": "page", "CSV": "column", "NIfTI": "volume"}
 
 
 class FileError(ValueError):
     """A file that cannot be read or written; the message says what to do."""
 
 
+@dataclass(frozen=True)
+class ReadOptions:
+    """Options for reading a file.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        CSV: names of columns, or their numbers from 1. Empty: the only column of numbers.
+    volume : bool
+        TIFF: whether the pages are one volume rather than separate pictures.
+    channel_axis : int, optional
+        NPY: the axis of colours or channels.
+    """
+
+    columns: tuple[str, ...] = ()
+    volume: bool = False
+    channel_axis: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What a file holds.
+    """The numbers of a file, the meaning of their axes, and its metadata.
 
     Attributes
     ----------
     values : ndarray
-        The numbers to be denoised.
+        The numbers to denoise.
     format : str
-        The name of the format that they came in.
+        The name of the format that they were read from.
     channel_axis : int, optional
-        The axis of colours, counted from the end.
+        The axis of colours or channels, counted from the end.
     stack_axis : int, optional
-        The axis of pages, columns or points in time: each is denoised by itself.
+        The axis of pages, columns or volumes. Each of these parts is denoised by itself.
     alpha : ndarray, optional
-        Opacity: further channels, which are left alone.
-    kept : object
-        What the writer of the same format needs besides.
+        Opacity: further channels, which are not denoised.
+    metadata : object
+        What the writer of the same format needs besides the numbers.
     """
 
     values: NDArray[Any]
@@ -44,20 +61,25 @@ class Data:
     channel_axis: int | None = None
     stack_axis: int | None = None
     alpha: NDArray[Any] | None = None
-    kept: Any = None
+    metadata: Any = None
 
     def parts(self) -> list[NDArray[Any]]:
         """Return the arrays that are denoised one by one."""
         return [self.values] if self.stack_axis is None else list(np.moveaxis(self.values, self.stack_axis, 0))
 
-    def joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Return parts, by now denoised, as one array."""
+    def part_name(self, index: int) -> str:
+        """Return the name of a part for messages, such as ``page 9 of 16``."""
+        return f"{_PART_NAMES.get(self.format, 'part')} {index + 1} of {len(self.parts())}"
+
+    def join_parts(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Return denoised parts as one array, laid out like `values`."""
         return parts[0] if self.stack_axis is None else np.stack(parts, axis=self.stack_axis)
 
-    def single(self) -> Data:
-        """Return the data with one channel and no axis for it if all channels are equal: grey stored in colours, say.
+    def merge_equal_channels(self) -> Data:
+        """Return the data with one channel and no channel axis if all channels are equal, else unchanged.
 
-        Equal channels have equal noise; a denoiser that takes it for independent would leave most of it.
+        Equal channels, such as grey stored as RGB, have equal noise. A denoiser that takes it for independent would
+        leave most of it.
         """
         if self.channel_axis is None or self.stack_axis not in (None, 0) or not self.values.shape[self.channel_axis]:
             return self
@@ -66,42 +88,18 @@ class Data:
             return self
         return replace(self, values=first.squeeze(self.channel_axis), channel_axis=None)
 
-    def repeated(self, one: NDArray[Any]) -> NDArray[Any]:
-        """Return one channel, by now denoised, as often as there are channels."""
-        assert self.channel_axis is not None
-        return np.repeat(
-            np.expand_dims(one, self.channel_axis), self.values.shape[self.channel_axis], self.channel_axis
-        )
+    def repeat_channel(self, channel: NDArray[Any]) -> NDArray[Any]:
+        """Return one channel repeated for every channel of `values`: undoes `merge_equal_channels`."""
+        if self.channel_axis is None:
+            return channel
+        times = self.values.shape[self.channel_axis]
+        return np.repeat(np.expand_dims(channel, self.channel_axis), times, self.channel_axis)
 
-    def everything(self) -> NDArray[Any]:
-        """Return the values and the opacity in one array."""
+    def with_alpha(self) -> NDArray[Any]:
+        """Return the values and the opacity as one array."""
         if self.alpha is None or self.channel_axis is None:
             return self.values
         if self.alpha.dtype != self.values.dtype:
             msg = f"opacity of dtype {self.alpha.dtype} does not go with {self.values.dtype}. Leave --dtype out."
             raise FileError(msg)
         return np.concatenate([self.values, self.alpha], axis=self.channel_axis)
-
-
-@dataclass(frozen=True)
-class How:
-    """How to read: which columns of a table, whether pages are one volume, which axis of a bare array is of colours."""
-
-    columns: tuple[str, ...] = ()
-    volume: bool = False
-    channel_axis: int | None = None
-
-
-def first_line(error: BaseException) -> str:
-    """Return what an error says, in short."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-
-
-def check_bomb(path: Path, claimed: int) -> None:
-    """Raise if a file claims to hold so many bytes that it may be made to fill the memory."""
-    if claimed > max(_BOMB_BYTES, _BOMB_RATIO * path.stat().st_size):
-        msg = (
-            f"{path} claims to hold {claimed / 2**30:.1f} GiB, {claimed / path.stat().st_size:.0f} times its size, and "
-            "may be a decompression bomb. If you trust it, save it without compression."
-        )
-        raise FileError(msg)

@@ -2,49 +2,51 @@
 
 from __future__ import annotations
 
-import contextlib
 import struct
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .data import Data, FileError, How, first_line
+from .data import Data, FileError, ReadOptions
+from .guards import check_bomb
 
+# Trades file size for artefacts, which would look like noise when the picture is denoised again.
 _JPEG_QUALITY = 95
 _MODES = {2: "LA", 3: "RGB", 4: "RGBA"}
 
 
-@contextlib.contextmanager
-def _opened(path: Path, *formats: str) -> Iterator[Any]:
+def _check_size(path: Path, image: Any) -> None:
+    """Raise if the picture, not decoded yet, claims to be too large."""
     from PIL import Image
 
-    warnings.simplefilter("error", Image.DecompressionBombWarning)
-    try:
-        with Image.open(path, formats=formats) as image:
-            yield image
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        msg = f"{path} may be a decompression bomb ({first_line(error)}). If you trust it, convert it to TIFF."
-        raise FileError(msg) from error
+    entries = image.width * image.height * len(image.getbands())
+    check_bomb(path, entries * (2 if image.mode.startswith("I") else 1))
+    limit = Image.MAX_IMAGE_PIXELS
+    if limit is not None and image.width * image.height > limit:
+        msg = (
+            f"{path} has {image.width} x {image.height} pixels, more than the {limit} that Pillow takes for safe. "
+            "If you trust it, convert it to TIFF."
+        )
+        raise FileError(msg)
 
 
-def _picture(image: Any, name: str, kept: Any) -> Data:
+def _to_data(image: Any, name: str, metadata: Any) -> Data:
     values = np.asarray(image)
     if image.mode.startswith("I"):
         values = values.astype(np.uint16)
     if values.ndim == 2:
-        return Data(values, name, kept=kept)
+        return Data(values, name, metadata=metadata)
     if image.mode.endswith("A"):
-        return Data(values[..., :-1], name, -1, alpha=values[..., -1:], kept=kept)
-    return Data(values, name, -1, kept=kept)
+        return Data(values[..., :-1], name, -1, alpha=values[..., -1:], metadata=metadata)
+    return Data(values, name, -1, metadata=metadata)
 
 
-def _image(data: Data, name: str, dtypes: dict[str, str]) -> Any:
+def _to_image(data: Data, name: str, dtypes: dict[str, str]) -> Any:
+    """Return the data as a Pillow image; `dtypes` maps the dtypes that the format holds to modes of grey pictures."""
     from PIL import Image
 
-    values = data.everything()
+    values = data.with_alpha()
     if data.channel_axis is not None:
         values = np.moveaxis(values, data.channel_axis, -1)
     if values.ndim == 3 and values.shape[-1] == 1:
@@ -67,49 +69,54 @@ def _image(data: Data, name: str, dtypes: dict[str, str]) -> Any:
     return Image.frombytes(mode, values.shape[1::-1], little.tobytes())
 
 
-def read_png(path: Path, how: How) -> Data:
+def read_png(path: Path, options: ReadOptions) -> Data:
     """Read a PNG file."""
+    from PIL.PngImagePlugin import PngImageFile
+
     with open(path, "rb") as file:
         depth, colour = file.read(26)[24:].ljust(2, b"\0")
     if depth == 16 and colour != 0:
         msg = f"{path} has 16 bits per colour, which Pillow would cut to 8. Convert it to TIFF first."
         raise FileError(msg)
-    with _opened(path, "PNG") as image:
+    with open(path, "rb") as file, PngImageFile(file) as image:
+        _check_size(path, image)
         if getattr(image, "n_frames", 1) > 1:
             msg = f"{path} is an animation of {image.n_frames} frames. Save them as a TIFF stack."
             raise FileError(msg)
-        kept = {"text": dict(image.text), **image.info}
-        # Indices into a palette cannot be denoised, nor can a colour that stands for transparent keep its meaning.
+        metadata = {"text": dict(image.text), **image.info}
+        # Indices into a palette are no grey levels, and a colour that means transparent changes when it is denoised.
         plain = {"1": "L", "P": "RGB"}
         keyed = {"1": "L", "P": "RGBA", "L": "LA", "RGB": "RGBA"}
         mode = (keyed if "transparency" in image.info else plain).get(image.mode)
-        return _picture(image.convert(mode) if mode else image, "PNG", kept)
+        return _to_data(image.convert(mode) if mode else image, "PNG", metadata)
 
 
 def write_png(path: Path, data: Data) -> None:
     """Write a PNG file."""
     from PIL.PngImagePlugin import PngInfo
 
-    kept = data.kept or {}
+    metadata = data.metadata or {}
     chunks = PngInfo()
-    if "gamma" in kept:
-        chunks.add(b"gAMA", struct.pack(">I", round(kept["gamma"] * 100_000)))
-    if "srgb" in kept:
-        chunks.add(b"sRGB", bytes([kept["srgb"]]))
-    for key, text in kept.get("text", {}).items():
+    if "gamma" in metadata:
+        chunks.add(b"gAMA", struct.pack(">I", round(metadata["gamma"] * 100_000)))
+    if "srgb" in metadata:
+        chunks.add(b"sRGB", bytes([metadata["srgb"]]))
+    for key, text in metadata.get("text", {}).items():
         chunks.add_text(key, text)
-    options = {name: kept[name] for name in ("dpi", "exif", "icc_profile") if name in kept}
-    _image(data, "PNG", {"uint8": "L", "uint16": "I;16"}).save(path, format="PNG", pnginfo=chunks, **options)
+    options = {name: metadata[name] for name in ("dpi", "exif", "icc_profile") if name in metadata}
+    _to_image(data, "PNG", {"uint8": "L", "uint16": "I;16"}).save(path, format="PNG", pnginfo=chunks, **options)
 
 
-def read_jpeg(path: Path, how: How) -> Data:
-    """Read a JPEG file."""
-    with _opened(path, "JPEG", "MPO") as image:
-        from PIL.JpegImagePlugin import get_sampling
+def read_jpeg(path: Path, options: ReadOptions) -> Data:
+    """Read a JPEG file; if it holds several pictures (MPO), the first."""
+    from PIL.JpegImagePlugin import JpegImageFile, get_sampling
 
-        kept = {k: image.info[k] for k in ("dpi", "exif", "icc_profile", "comment") if k in image.info}
-        kept["subsampling"] = get_sampling(image)
-        return _picture(image, "JPEG", kept)
+    # The class and not Image.open, which would also read the index of the further pictures.
+    with open(path, "rb") as file, JpegImageFile(file) as image:
+        _check_size(path, image)
+        metadata = {k: image.info[k] for k in ("dpi", "exif", "icc_profile", "comment") if k in image.info}
+        metadata["subsampling"] = get_sampling(image)
+        return _to_data(image, "JPEG", metadata)
 
 
 def write_jpeg(path: Path, data: Data) -> None:
@@ -117,5 +124,5 @@ def write_jpeg(path: Path, data: Data) -> None:
     if data.alpha is not None:
         msg = "JPEG has no transparency. Write PNG or TIFF."
         raise FileError(msg)
-    options = {"subsampling": 0, **(data.kept or {})}
-    _image(data, "JPEG", {"uint8": "L"}).save(path, format="JPEG", quality=_JPEG_QUALITY, **options)
+    options = {"subsampling": 0, **(data.metadata or {})}
+    _to_image(data, "JPEG", {"uint8": "L"}).save(path, format="JPEG", quality=_JPEG_QUALITY, **options)

@@ -2,47 +2,50 @@
 
 from __future__ import annotations
 
-import logging
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .data import Data, FileError, How, check_bomb
+from .data import Data, FileError, ReadOptions
+from .guards import check_bomb, silenced
 
 _PALETTE, _YCBCR, _RATIONALS = 3, 6, (5, 10)
 _ALPHA = (1, 2)
 _LOSSLESS = (1, 5, 8, 32946, 34925, 50000)
 _DEFLATE = 8
 
-# Tags that tell how numbers are laid out, which the writer decides, or where in the file something else lies.
+# Tags that describe the layout of the numbers, which the writer decides, or that point to other places in the file.
 _LAYOUT = {
     *(254, 255, 256, 257, 258, 259, 262, 266, 273, 277, 278, 279, 282, 283, 284, 288, 289, 296, 317, 322, 323, 324),
     *(325, 330, 338, 339, 347, 400, 512, 513, 514, 529, 530, 531, 532, 32997, 32998, 34665, 34853, 40965),
 }
 
 
-def read_tiff(path: Path, how: How) -> Data:
+def read_tiff(path: Path, options: ReadOptions) -> Data:
     """Read a TIFF file."""
     import tifffile
 
-    logging.getLogger("tifffile").disabled = True  # what is wrong is told by one error
-    with tifffile.TiffFile(path) as file:
+    with silenced("tifffile"), tifffile.TiffFile(path) as file:
         pages = [file.pages[i].aspage() for i in range(len(file.pages))]
         first = pages[0]
-        check_bomb(path, first.nbytes * len(pages))
+        # A tile is decoded whole, even if the picture is smaller.
+        page_bytes = max(first.nbytes, math.prod(first.chunks) * first.dtype.itemsize)
+        check_bomb(path, page_bytes * len(pages))
         alike = all((p.shape, p.dtype, p.axes) == (first.shape, first.dtype, first.axes) for p in pages)
         if not alike or first.axes not in ("YX", "YXS", "SYX"):
-            msg = f"the {len(pages)} pages of {path} are not alike, or no plain pictures. Split it first."
+            msg = f"the {len(pages)} pages of {path} differ, or are no plain pictures. Split it first."
             raise FileError(msg)
         if first.photometric == _PALETTE:
-            msg = f"{path} has a palette, and indices cannot be denoised. Convert it to RGB first."
+            msg = f"{path} has a palette, whose indices cannot be denoised. Convert it to RGB first."
             raise FileError(msg)
         if file.series[0].size > first.size * len(pages):
             msg = f"{path} has fewer pages than it describes. Save it as BigTIFF first."
             raise FileError(msg)
         values = np.stack([page.asarray() for page in pages])
-        kept = {"byteorder": file.byteorder, "bigtiff": file.is_bigtiff, "pages": [_page(p) for p in pages]}
+        written = [_page_options(page) for page in pages]
+        metadata = {"byteorder": file.byteorder, "bigtiff": file.is_bigtiff, "pages": written}
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     axis = {"YX": None, "YXS": -1, "SYX": -3}[first.axes]
     alpha = None
@@ -50,12 +53,12 @@ def read_tiff(path: Path, how: How) -> Data:
     if axis is not None and extra:
         values, alpha = np.split(values, [values.shape[axis] - extra], axis=axis)
     if len(pages) > 1:
-        return Data(values, "TIFF", axis, None if how.volume else 0, alpha, kept)
-    return Data(values[0], "TIFF", axis, None, None if alpha is None else alpha[0], kept)
+        return Data(values, "TIFF", axis, None if options.volume else 0, alpha, metadata)
+    return Data(values[0], "TIFF", axis, None, None if alpha is None else alpha[0], metadata)
 
 
-def _page(page: Any) -> dict[str, Any]:
-    """Return the options that make the writer repeat the page."""
+def _page_options(page: Any) -> dict[str, Any]:
+    """Return the options of the writer that give a page with the same layout and tags."""
     file = page.parent.filehandle
     tags = []
     for tag in page.tags:
@@ -84,8 +87,8 @@ def write_tiff(path: Path, data: Data) -> None:
     """Write a TIFF file."""
     import tifffile
 
-    values = data.everything()
-    if data.kept is None:
+    values = data.with_alpha()
+    if data.metadata is None:
         colours = data.channel_axis is not None and data.values.shape[data.channel_axis] == 3
         options: dict[str, Any] = {"photometric": "rgb" if colours else "minisblack", "metadata": None}
         if data.channel_axis is not None:
@@ -95,10 +98,10 @@ def write_tiff(path: Path, data: Data) -> None:
             options["extrasamples"] = ["unassalpha"]
         tifffile.imwrite(path, values, **options)
         return
-    pages = data.kept["pages"]
-    # A float32 copy of a large stack of bytes may not fit into the 4 GiB of the old format.
-    big = data.kept["bigtiff"] or values.nbytes > 2**32 - 2**25
-    with tifffile.TiffWriter(path, bigtiff=big, byteorder=data.kept["byteorder"]) as file:
+    pages = data.metadata["pages"]
+    # The old format ends at 4 GiB. A stack of bytes below it may exceed it as float32.
+    big = data.metadata["bigtiff"] or values.nbytes > 2**32 - 2**25
+    with tifffile.TiffWriter(path, bigtiff=big, byteorder=data.metadata["byteorder"]) as file:
         for plane, page in zip(values if len(pages) > 1 else values[None], pages, strict=True):
             predictor = 2 if page["predictor"] == 2 and values.dtype.kind in "iu" else None
             options = page | {"predictor": predictor}

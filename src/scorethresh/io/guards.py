@@ -1,0 +1,48 @@
+"""Guards around libraries that read files: no claim fills the memory, no log message reaches the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from .data import FileError
+
+# A compressed file whose header claims more than both limits is refused. Noise does not compress: normal noise of one
+# grey level has an entropy of 2 bits per entry, so 8-bit data shrink 4 times and 64-bit data 31 times at most. The
+# ratio therefore refuses only data that are constant nearly everywhere. The denoiser takes about 11 times the memory of
+# 8-bit data; a file below BOMB_BYTES, whatever it claims, stays under 1 GB. A higher BOMB_BYTES lets larger empty
+# pictures through and costs memory in the same proportion.
+BOMB_RATIO = 100
+BOMB_BYTES = 64 << 20
+
+
+def check_bomb(path: Path, claimed: int) -> None:
+    """Raise if the header of a file claims many more bytes of data than the file can hold."""
+    size = max(path.stat().st_size, 1)
+    if claimed > max(BOMB_BYTES, BOMB_RATIO * size):
+        amount = f"{claimed / 2**30:.1f} GiB" if claimed >= 1 << 30 else f"{claimed / 2**20:.0f} MiB"
+        msg = (
+            f"{path} claims to hold {amount}, {claimed / size:.0f} times its size, and may be a decompression bomb. "
+            "If you trust it, save it as TIFF without compression."
+        )
+        raise FileError(msg)
+
+
+@contextlib.contextmanager
+def silenced(name: str) -> Iterator[None]:
+    """Drop what a library logs in the meantime; an exception already says what is wrong with the file.
+
+    Every call adds and removes a filter of its own, so calls may overlap in several threads.
+    """
+    logger = logging.getLogger(name)
+
+    def drop(record: logging.LogRecord) -> bool:
+        return False
+
+    logger.addFilter(drop)
+    try:
+        yield
+    finally:
+        logger.removeFilter(drop)
