@@ -1,22 +1,30 @@
+"""Estimates of the noise level and of the noise spectrum, and the windows that they are read from."""
+
 import functools
-import tracemalloc
 
 import numpy as np
 import pytest
 import pywt
+from scipy import fft
 
+import oracles
 import scorethresh as st
-from scorethresh.frames.dct import dct_matrix
+from scorethresh.noise import windows
 from scorethresh.noise.covariance import Stationary
-from scorethresh.noise.spectrum import estimate_spectrum
-from scorethresh.noise.texture import BLUR_WIDTHS, excess_variability, split_texture
+from scorethresh.noise.level import sample_level
+from scorethresh.noise.spectrum import estimate_spectrum, spectrum_from_dct
+from scorethresh.noise.texture import BLUR_WIDTHS, excess_variability, levels_under_texture, split_texture
 
 
-def test_mad_of_coefficients(rng):
-    y = rng.normal(scale=2.5, size=999)
-    y[:30] += 100
-    expected = sorted(np.abs(y))[499] / 0.6744897501960817
-    assert st.estimate_sigma(y) == pytest.approx(expected)
+def dct_matrix(size):
+    return fft.dct(np.eye(size), norm="ortho", axis=0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 998, 999])
+def test_levels_of_coefficients_are_medians(rng, size):
+    y = rng.normal(scale=2.5, size=size)
+    y[: size // 30] += 100
+    assert st.estimate_sigma(y) == pytest.approx(oracles.level_by_median(y), rel=1e-12)
 
 
 @pytest.mark.parametrize("image", ["camera", "ascent"])
@@ -28,7 +36,7 @@ def test_images_within_five_per_cent(rng, image):
 def test_the_filter_is_that_of_daubechies(rng):
     y = rng.normal(size=(20, 22))
     inside = pywt.dwt2(y, "db2")[1][2][1:-1, 1:-1]
-    assert st.estimate_sigma(y) == pytest.approx(np.median(np.abs(inside)) / 0.6744897501960817)
+    assert st.estimate_sigma(y) == pytest.approx(oracles.level_by_median(inside))
 
 
 def test_signals_need_their_domain_said(rng):
@@ -84,9 +92,11 @@ def test_flat_windows_that_differ_only_if_told_by_some_frequencies_hold_no_textu
     assert np.mean([st.estimate_sigma(y) for y in draws]) == pytest.approx(10, rel=0.03)
 
 
-def test_noise_far_below_the_range(rng):
+@pytest.mark.parametrize("outlier", [1.0, -1.0])
+def test_noise_far_below_the_range(rng, outlier):
+    """Neither the least nor the largest entry may be subtracted: the noise would be lost by rounding."""
     y = 1e-90 * rng.normal(size=(256, 256))
-    y[0, 0] = 1
+    y[0, 0] = outlier
     assert st.estimate_sigma(y) == pytest.approx(1e-90, rel=0.05)
 
 
@@ -108,10 +118,23 @@ def test_constant_regions_do_not_count(rng):
     assert st.estimate_sigma(y) == pytest.approx(3, rel=0.1)
 
 
-def test_scale(rng):
-    y = rng.normal(size=(40, 50))
-    for c in (1e-150, 7.0, 1e150):
-        assert st.estimate_sigma(c * y) == pytest.approx(c * st.estimate_sigma(y), rel=1e-12)
+@pytest.mark.parametrize("shape", [(40,), (64,), (3000,), (20, 22), (150, 150), (40, 40, 40)])
+@pytest.mark.parametrize("factor", [1e-150, -1.0, 1e150])
+def test_estimates_follow_the_units(rng, shape, factor):
+    """Levels and spectra of all sizes of data, wavelet band or windows; sums of 1e6 terms round to 1e-12 at most."""
+    y = 5 + 3 * np.indices(shape).sum(axis=0) / shape[0] + rng.normal(size=shape)
+    assert sample_level(factor * y) / abs(factor) == pytest.approx(sample_level(y), rel=1e-11)
+    assert sample_level(y - 77) == pytest.approx(sample_level(y), rel=1e-9)
+    scaled = estimate_spectrum(factor * y) / factor / factor
+    np.testing.assert_allclose(scaled, estimate_spectrum(y), rtol=1e-9)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_levels_have_a_wider_range_than_spectra(rng, factor):
+    y = rng.normal(size=(64, 64))
+    assert sample_level(factor * y) / factor == pytest.approx(sample_level(y), rel=1e-11)
+    with pytest.raises(ValueError, match=r"y varies by about 1e-?(199|200|201).*Rescale y"):
+        estimate_spectrum(factor * y)
 
 
 def blurred(rng, shape, width):
@@ -168,12 +191,38 @@ def test_power_of_texture_and_blurred_noise_is_told_apart(rng):
         assert misfit < 1e-20
 
 
-def test_the_power_of_noise_is_even(rng):
+def test_the_power_of_noise_has_no_excess(rng):
+    """The squared distance of two quantiles of 4000 values has a relative standard error of 2.33 / sqrt(4000)."""
     for count in (6, 100):
         power = (rng.normal(size=(4000, count)) ** 2).mean(axis=1)
         assert excess_variability(power, count) == pytest.approx(1, abs=4 * 2.33 / 4000**0.5)
     strength = np.exp(0.2 * rng.normal(size=4000))
     assert excess_variability(strength * power, 100) == pytest.approx(1 + 0.2**2 * 100 / 2, rel=0.15)
+
+
+@pytest.mark.parametrize("texture_power", [1.0, 2.0])
+def test_texture_vanishes_where_the_line_meets_the_diagonal(rng, texture_power):
+    """Windows by the model: noise of variance 4, texture of a power that falls with frequency and varies in strength.
+
+    Texture is bounded from above by how flat windows differ, so not all of it goes: at least 40% of what flat windows
+    hold too much. One standard error of a reading is 1.4 / sqrt(effective_count), about 5%, for the least precise.
+    """
+    frequency, noise = windows.relative_frequencies((8, 8)), rng.normal(size=(20_000, 8, 8))
+    strength = rng.gamma(2.0, texture_power / 2, size=20_000)[:, None, None]
+    coefficients = 2 * np.sqrt(1 + strength * np.exp(2 - 2 * frequency)) * noise
+    readings = list(levels_under_texture(windows.WindowSet(np.zeros(20_000), coefficients, 64)))
+    energy = np.square(coefficients)
+    flat = np.argsort(energy[:, (frequency > 0) & (frequency < 0.5)].sum(axis=1))[:2000]
+    excess = np.sqrt(energy[flat][:, frequency >= 0.75].mean()) - 2
+    levels = [reading.level for reading in readings]
+    assert len(levels) == 4
+    assert min(levels) > 1.9
+    assert np.mean(levels) - 2 < 0.6 * excess
+    assert min(reading.effective_count for reading in readings) > 300
+    # Overlap makes readings less precise, and nothing else.
+    overlapping = list(levels_under_texture(windows.WindowSet(np.zeros(20_000), coefficients, 16)))
+    assert [r.level for r in overlapping] == levels
+    np.testing.assert_allclose([4 * r.effective_count for r in overlapping], [r.effective_count for r in readings])
 
 
 @pytest.mark.parametrize("shape", [(64,), (200,), (16, 16), (100, 100), (3, 200), (3, 3, 50), (20, 20, 20)])
@@ -187,17 +236,6 @@ def test_few_windows_make_neither_more_noise_nor_less(shape):
 def test_the_lowest_of_many_readings_is_not_too_low(n):
     levels = [st.estimate_sigma(np.random.default_rng(k).normal(size=n), domain="samples") for k in range(100)]
     assert np.mean(levels) == pytest.approx(1, abs=4 * np.std(levels) / 10 + 0.005)
-
-
-def test_spectra_of_long_signals_need_little_memory(rng):
-    """The variance behind a filter needs the covariance at the distances of its entries only."""
-    spectrum = Stationary(np.ones(200_000))
-    tracemalloc.start()
-    variances = spectrum.filter_variances([dct_matrix(1024)])
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    np.testing.assert_allclose(variances, 1)
-    assert peak < 100 * 1024**2
 
 
 @pytest.mark.parametrize("level", [20, 40, 60])
@@ -221,6 +259,53 @@ def test_no_two_neighbours_known():
     y[::2, ::2] = np.arange(9.0).reshape(3, 3)
     with pytest.raises(ValueError, match="no two entries side by side"):
         st.denoise(y)
+
+
+@pytest.mark.parametrize("shape", [(500,), (61, 64), (20, 22, 24)])
+def test_windows_see_the_spectrum_that_was_made_for_them(shape):
+    """A smooth spectrum is seen by windows as it was given; where it is flat, to rounding."""
+    block = {1: (64,), 2: (16, 16), 3: (8, 8, 8)}[len(shape)]
+    np.testing.assert_allclose(spectrum_from_dct(np.full(block, 3.0), shape), 3, rtol=1e-12)
+    power = functools.reduce(np.multiply.outer, [np.exp(-2 * (np.arange(b) / b) ** 2) for b in block])
+    seen = Stationary(spectrum_from_dct(power, shape)).filter_variances([dct_matrix(b) for b in block])
+    np.testing.assert_allclose(seen, power, rtol=0.03 * len(shape))
+
+
+def test_usable_windows_hold_no_constant_parts(rng):
+    y = rng.normal(size=(5, 8, 8))
+    y[1, 2, 3] = np.nan
+    y[2, 4, 4:6] = 7
+    y[3] = np.rint(y[3] * 2)
+    y[4] = np.rint(y[4] / 5)
+    np.testing.assert_array_equal(windows.usable_windows(y, False), [True, False, False, False, False])
+    np.testing.assert_array_equal(windows.usable_windows(y, True), [True, False, True, True, False])
+    assert not windows.has_repeated_values(rng.normal(size=5000))
+    assert windows.has_repeated_values(np.rint(10 * rng.normal(size=5000)) / 255)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
+def test_normalised_data_differ_by_a_power_of_two(rng, unit):
+    y = unit * rng.normal(size=(30, 40))
+    y[3, 4] = np.nan
+    found, exponent = windows.normalise(y)
+    assert 0.5 <= np.nanmax(np.abs(found)) <= 1
+    np.testing.assert_allclose(np.ldexp(np.diff(found), exponent), np.diff(y), rtol=0, atol=1e-14 * unit)
+
+
+@pytest.mark.parametrize("estimate", [sample_level, estimate_spectrum])
+def test_nothing_known(estimate):
+    with pytest.raises(ValueError, match=r"y holds no known entries, with shape \(20, 20\)"):
+        estimate(np.full((20, 20), np.nan))
+    with pytest.raises(ValueError, match="y is too small to tell noise from signal"):
+        estimate(np.array([[1.0, 2.0, 4.0]]))
+    assert not np.any(estimate(np.full((20, 20), 3.0)))
+
+
+def test_no_window_without_gaps():
+    y = np.arange(400.0).reshape(20, 20) ** 1.5
+    y[::5, ::5] = np.nan
+    with pytest.raises(ValueError, match="no window of 16 x 16 entries without NaN"):
+        estimate_spectrum(y)
 
 
 def test_constant_regions_have_no_spectrum(rng):

@@ -34,6 +34,10 @@ MIN_LENGTH = 4
 BLOCK_SIDES = {1: 64, 2: 16, 3: 8}
 # Fewest flat windows, if there are as many: fewer make the median too noisy.
 MIN_FLAT_WINDOWS = 32
+# How windows that overlap count: their number times this power of the share that would not overlap. On white noise of
+# nine shapes, 64 entries to 100 x 100, the mean power is 0.92 to 1.09 times the truth, with 1 instead 0.92 to 1.05; but
+# with 1, large data come out too low, which costs more than too high.
+OVERLAP_EXPONENT = 0.8
 
 # Relative frequencies below the first are filled by signal in nearly all windows. There the power is at most
 # `LOW_FREQUENCY_SLACK` times that of the frequencies up to the second, continued. A smaller factor removes more signal,
@@ -124,7 +128,9 @@ def estimate_spectrum(y: Array) -> Array:
         size = f"1e{round(exponent * math.log10(2))}"
         msg = f"y varies by about {size}, and the square of its noise would overflow or vanish. Rescale y."
         raise ValueError(msg)
-    return np.ldexp(spectrum_from_dct(_noise_power(_window_energy(unit)), y.shape), 2 * exponent)
+    power = spectrum_from_dct(_noise_power(_window_energy(unit)), y.shape)
+    power *= 4.0**exponent
+    return power
 
 
 def _window_energy(y: Array) -> _WindowEnergy:
@@ -179,7 +185,7 @@ def _flat_power(windows: _WindowEnergy, read: NDArray[np.bool_], score: Array) -
         min(((n - 1) * step + side) / (n * side), 1.0)
         for n, step, side in zip(windows.grid, windows.steps, windows.block, strict=True)
     ]
-    independent = flat.size * math.prod(shares)
+    independent = flat.size * math.prod(shares) ** OVERLAP_EXPONENT
     energy = windows.energy[flat][:, read]
     # The mean of the median of k squares is too large by 1 + 2 / k, and by 1 / 0.6745^2 if k is 1.
     bias = min(1 + 2 / independent, 1 / MEDIAN_OF_NORMAL**2)

@@ -6,6 +6,7 @@ ones, and leaves many windows alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -78,31 +79,39 @@ def dct_filters(block: Sequence[int]) -> list[Array]:
 
 def is_constant(y: Array) -> bool:
     """Return whether all known entries are equal; raise ValueError if there are none. NaN marks missing entries."""
-    known = y[~np.isnan(y)]
-    if not known.size:
+    low, high = _range(y)
+    if math.isnan(low):
         msg = f"y holds no known entries, with shape {y.shape}: all are NaN. Pass at least two."
         raise ValueError(msg)
-    return bool(known.min() == known.max())
+    return low == high
 
 
 def normalise(y: Array) -> tuple[Array, int]:
-    """Return ``(y - centre) / 2^exponent``, with magnitudes of at most 1, and the exponent.
+    """Return ``(y - centre) / 2^exponent``, with magnitudes of at most 1 for data between 1e-300 and 1e300.
 
-    Powers of the result neither overflow nor vanish, in whatever units y is. Division by a power of 2 is exact. The
-    centre is a median, so that an outlier does not swallow noise that is many orders of magnitude below it.
+    Squares of the result neither overflow nor vanish, in whatever units y is. Division by a power of 2 is exact. The
+    centre is a median, so that an outlier does not swallow noise that is many orders of magnitude below it. Returned
+    are the result and the exponent.
     """
-    first = _exponent(y)
-    unit = np.ldexp(y, -first)
-    sample = _sample(unit)
-    if sample.size:
-        unit -= np.median(sample)
-    second = _exponent(unit)
-    return np.ldexp(unit, -second), first + second
+    low, high = _range(y)
+    first = _exponent(max(high, -low))
+    sample = _sample(y) * 2.0**-first
+    centre = float(np.median(sample)) if sample.size else 0.0
+    second = _exponent(max(high * 2.0**-first - centre, centre - low * 2.0**-first))
+    unit = y * 2.0**-first
+    unit -= centre
+    unit *= 2.0**-second
+    return unit, first + second
 
 
-def _exponent(y: Array) -> int:
-    """Return the smallest e with ``|y| <= 2^e``, or one more."""
-    return int(np.frexp(max(np.nanmax(y), -np.nanmin(y)))[1])
+def _range(y: Array) -> tuple[float, float]:
+    """Return the smallest and the largest known entry; NaN if there are none."""
+    return float(np.fmin.reduce(y, axis=None)), float(np.fmax.reduce(y, axis=None))
+
+
+def _exponent(size: float) -> int:
+    """Return the e with ``2^(e - 1) <= size < 2^e``, within limits, so that 2^e and 2^-e are floats."""
+    return min(max(math.frexp(size)[1], -1000), 1000)
 
 
 def _sample(y: Array) -> Array:
