@@ -14,6 +14,9 @@ from .base import Odd
 
 __all__ = ["Bridge", "Garrote"]
 
+# Entries beyond this many thresholds: the bridge rule shrinks them by less than rounding.
+UNSHRUNK_BEYOND = 1e17
+
 
 @dataclass(frozen=True)
 class Garrote(Odd):
@@ -124,10 +127,11 @@ class Bridge(Odd):
     def _where_kept(
         self, magnitude: NDArray[Any], threshold: Any, kept: NDArray[Any], of_root: Callable[..., Any], unshrunk: Any
     ) -> NDArray[Any]:
-        """Return ``of_root(root, threshold)`` where `kept`, 0 elsewhere; at threshold 0 nothing is shrunk."""
+        """Return ``of_root(root, threshold)`` where `kept`, 0 elsewhere; `unshrunk` far above the threshold."""
         a, t, kept, unshrunk = np.broadcast_arrays(magnitude, threshold, kept, unshrunk)
-        out = np.where(kept & (t == 0), unshrunk, 0.0)
-        solve = kept & (t > 0)
+        far = a / UNSHRUNK_BEYOND >= t  # also where the threshold is 0
+        out = np.where(kept & far, unshrunk, 0.0)
+        solve = kept & ~far
         out[solve] = of_root(self._root(a[solve] / t[solve]), t[solve])
         return np.asarray(out)
 
