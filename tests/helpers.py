@@ -55,6 +55,26 @@ class TwoSteps:
         return [(t, t / 2), (2 * t, t)]
 
 
+class Opaque:
+    """A rule as a user may write it: the three required methods, for one threshold at a time, around another rule."""
+
+    def __init__(self, rule):
+        self.rule = rule
+
+    def __repr__(self):
+        return f"Opaque({self.rule!r})"
+
+    def __call__(self, y, t):
+        return self.rule(y, t)
+
+    def derivative(self, y, t):
+        return self.rule.derivative(y, t)
+
+    def jumps(self, t):
+        assert np.ndim(t) == 0
+        return self.rule.jumps(t)
+
+
 def run_python(code, *options, **environment):
     """Run code in a fresh interpreter and return what it prints, split at white space; raise if it fails."""
     command = [sys.executable, *options, "-c", code]

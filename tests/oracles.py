@@ -5,7 +5,7 @@ import math
 
 import mpmath as mp
 import numpy as np
-from scipy import fft, integrate, optimize
+from scipy import fft, integrate, optimize, stats
 
 mp.mp.dps = 40
 
@@ -41,6 +41,30 @@ def terms(y, threshold, sigma, rule, h):
         dof += height * math.sqrt(sigma**2 + h**2) / (math.sqrt(2 * math.pi) * sigma * h) * np.array(e)
     value = np.array([float(rule(v, threshold)) for v in y])
     return (y - value) ** 2 - sigma**2 + 2 * sigma**2 * dof, dof
+
+
+def block_terms(norms, threshold, sigma, rule, size, h):
+    """Each block's term of block SCORE and of its DOF, for the rule on the norm and a boxcar of half-width h."""
+    risk, dof = [], []
+    for r in map(float, norms):
+        value = float(rule(r, threshold))
+        divergence = float(rule.derivative(r, threshold)) + (size - 1) * (value / r if r > 0 else 0.0)
+        divergence += sum(height / (2 * h) for at, height in rule.jumps(threshold) if at - h <= r < at + h)
+        risk.append((r - value) ** 2 - size * sigma**2 + 2 * sigma**2 * divergence)
+        dof.append(divergence)
+    return math.fsum(risk), math.fsum(dof)
+
+
+def block_hard_exact(size, threshold, mean_norm):
+    """Risk and DOF of keeping a block whose norm is at least the threshold, at sigma = 1, by noncentral chi-squares."""
+    t2, delta = threshold**2, mean_norm**2
+
+    def cdf(k):
+        return stats.ncx2.cdf(t2, k, delta) if delta > 0 else stats.chi2.cdf(t2, k)
+
+    density = 2 * threshold * (stats.ncx2.pdf(t2, size, delta) if delta > 0 else stats.chi2.pdf(t2, size))
+    risk = size - size * cdf(size + 2) - delta * cdf(size + 4) + 2 * delta * cdf(size + 2)
+    return risk, size * (1 - cdf(size)) + threshold * density
 
 
 def hard_mp(x0, lam, sigma):

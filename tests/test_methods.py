@@ -7,10 +7,9 @@ import pytest
 from scipy.stats import norm
 
 import scorethresh as st
+from helpers import RULES, TwoSteps, spikes
 from oracles import npmle
 from scorethresh.risk.npmle import fit_means
-from test_rules import RULES
-from test_score import TwoSteps, spikes
 
 METHODS = [
     st.Jansen(),

@@ -4,10 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import scorethresh as st
+from helpers import RULES, Opaque
 from oracles import by_quadrature, hard_mp
 from scorethresh.rules import kinks_of
-from test_rules import RULES
-from test_score import Opaque
 
 
 @given(

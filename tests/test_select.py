@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import scorethresh as st
+from helpers import RULES, spikes
 from oracles import score_sum
 from scorethresh.sample.magnitudes import default_thresholds
-from test_rules import RULES
-from test_score import spikes
 
 
 def brute_force(y, sigma, thresholds):
