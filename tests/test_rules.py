@@ -1,4 +1,5 @@
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -6,21 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import scorethresh as st
+from helpers import RULES, Opaque, TwoSteps
 from oracles import by_quadrature, expect, penalised
-from scorethresh.rules import kinks_of
+from scorethresh.rules import Odd, Radial, as_rule, jumps_of, kinks_of
 
-RULES = [
-    st.Hard(),
-    st.Soft(),
-    st.Firm(),
-    st.Firm(3.5),
-    st.Garrote(),
-    st.Scad(),
-    st.Scad(2.2),
-    st.Bridge(),
-    st.Bridge(0.1),
-    st.Bridge(0.9),
-]
+ALL_RULES = [*RULES, st.Step()]
 
 
 def mcp(t, gamma):
@@ -67,7 +58,7 @@ def test_a_rule_minimises_its_penalised_least_squares(rule, penalty):
             assert rule(y, t) == pytest.approx(penalised(y, penalty(t)), abs=2e-7)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("rule", ALL_RULES, ids=repr)
 def test_degrees_of_freedom_are_derivative_plus_height_times_density(rule):
     """The covariance with y, by quadrature, equals the formula that every method rests on."""
     sigma, t = 1.3, 2.1
@@ -82,7 +73,7 @@ def test_degrees_of_freedom_are_derivative_plus_height_times_density(rule):
         assert dof == pytest.approx(formula, rel=1e-9)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("rule", ALL_RULES, ids=repr)
 @given(
     y=some.floats(-20, 20),
     t=some.floats(0.01, 10),
@@ -96,7 +87,7 @@ def test_rules_are_odd_scale_with_the_data_and_shrink(rule, y, t, scale):
     assert rule(0.0, t) == 0
 
 
-@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("rule", ALL_RULES, ids=repr)
 def test_derivative_is_the_slope_away_from_kinks(rule):
     t = 1.7
     kinks = kinks_of(rule, np.array([t]))
@@ -107,7 +98,7 @@ def test_derivative_is_the_slope_away_from_kinks(rule):
     np.testing.assert_allclose(rule.derivative(y, t), slope, rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("rule", ALL_RULES, ids=repr)
 def test_jumps_are_the_only_discontinuities(rule):
     """Across every kink the rule rises by the height of the jump there, or not at all."""
     t = 1.7
@@ -121,13 +112,42 @@ def test_half_thresholding_jumps_by_two_thirds():
     assert st.Bridge(0.5).jumps(3.0) == [(3.0, pytest.approx(2.0))]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("rule", ALL_RULES, ids=repr)
 def test_extreme_thresholds(rule):
+    """Threshold 0 is the identity, for a step zero; infinity is zero; huge entries are not shrunk."""
     y = np.array([-3.0, -0.0, 0.0, 1e-300, 2.0, 1e300])
-    np.testing.assert_array_equal(rule(y, 0.0), y)
+    step = isinstance(rule, st.Step)
+    np.testing.assert_array_equal(rule(y, 0.0), 0 * y if step else y)
+    np.testing.assert_array_equal(rule.derivative(y, 0.0), 0 if step else 1)
     assert (rule(y, np.inf) == 0).all()
     assert (rule.derivative(y, np.inf) == 0).all()
-    np.testing.assert_allclose(rule(np.array([1e200, -1e200]), 1.0), [1e200, -1e200])
+    for t in (1e-300, 1.0, 1e100):
+        np.testing.assert_allclose(rule(np.array([1e300, -1e300]), t), [t, -t] if step else [1e300, -1e300])
+        np.testing.assert_allclose(rule.derivative(np.array([1e300, -1e300]), t), 0 if step else 1)
+
+
+@given(y=some.integers(-40, 40), t=some.integers(0, 40), scale=some.sampled_from([1.0, 0.25, 2.0**-60]))
+def test_hard_is_soft_plus_step_at_every_tie(y, t, scale):
+    """HT = ST + D, at every y: also at ties of either sign, where the formula of the paper fails for y < 0.
+
+    Multiples of a power of two add without rounding.
+    """
+    y, t = scale * y, scale * t
+    assert st.Hard()(y, t) == st.Soft()(y, t) + st.Step()(y, t)
+    assert st.Step()(y, t) == t * np.sign(y) * (abs(y) >= t)
+    assert st.Hard().derivative(y, t) == st.Soft().derivative(y, t) + st.Step().derivative(y, t)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in ALL_RULES if rule.jumps(1.0)], ids=repr)
+@given(t=some.floats(1e-3, 1e3))
+def test_a_rule_jumps_at_its_threshold_and_not_just_above(rule, t):
+    """At the jump the upper value holds, for both signs; one unit in the last place below, 0."""
+    [(position, height)] = rule.jumps(t)
+    assert position == t
+    assert rule(t, t) == pytest.approx(height, rel=1e-9)
+    assert rule(-t, t) == -rule(t, t)
+    assert rule(np.nextafter(t, 0), t) == 0
+    assert rule.derivative(t, t) == 0
 
 
 def test_hard_keeps_ties_also_in_float32():
@@ -145,7 +165,7 @@ def test_hard_is_soft_plus_step():
     assert (st.Step().derivative(y, 2.0) == 0).all()
 
 
-@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("rule", ALL_RULES, ids=repr)
 def test_dtype_shape_and_input_survive(rule):
     y = np.linspace(-5, 5, 24).reshape(2, 3, 4)
     y.flags.writeable = False
@@ -176,3 +196,129 @@ def test_zeros_have_no_sign():
 def test_bad_parameters_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+class Minimal:
+    """The three required members and no more."""
+
+    def __init__(self, factor=1.1):
+        self.factor = factor
+
+    def __repr__(self):
+        return f"Minimal({self.factor})"
+
+    def __eq__(self, other):
+        return isinstance(other, Minimal) and self.factor == other.factor
+
+    def __hash__(self):
+        return hash(self.factor)
+
+    def __call__(self, y, t):
+        return np.where(np.abs(y) >= t, y / self.factor, 0.0)
+
+    def derivative(self, y, t):
+        return np.where(np.abs(y) > t, 1 / self.factor, 0.0)
+
+    def jumps(self, t):
+        return [(t, t / self.factor)]
+
+
+def test_a_rule_of_the_users_gets_the_defaults_for_what_it_lacks():
+    rule = as_rule(Minimal())
+    assert (rule.polynomial_width, rule.block_size, list(rule.kinks(2.0))) == (0.1, 1, [2.0])
+    assert (repr(rule), rule.factor) == ("Minimal(1.1)", 1.1)
+    assert rule == as_rule(Minimal())
+    assert hash(rule) == hash(as_rule(Minimal()))
+    assert rule != as_rule(Minimal(1.2))
+    assert as_rule(rule) is rule
+    assert pickle.loads(pickle.dumps(rule)) == rule
+    y = np.array([1.0, -2.0, 3.0])
+    np.testing.assert_array_equal(rule(y, 2.0), Minimal()(y, 2.0))
+    np.testing.assert_array_equal(rule.derivative(y, 2.0), Minimal().derivative(y, 2.0))
+    assert isinstance(rule, st.Rule)
+    with pytest.raises(AttributeError, match="nothing"):
+        rule.nothing  # noqa: B018
+
+
+def test_optional_members_of_the_users_are_used():
+    class Full(Minimal):
+        polynomial_width = 0.05
+        block_size = 3
+
+        def kinks(self, t):
+            return [t, 5 * t]
+
+    rule = as_rule(Full())
+    assert (rule.polynomial_width, rule.block_size) == (0.05, 3)
+    np.testing.assert_array_equal(kinks_of(rule, np.array([1.0, 2.0])), [1, 2, 5, 10])
+
+    class Former(Minimal):
+        grain = 0.02
+
+    assert as_rule(Former()).polynomial_width == 0.02
+
+
+def test_a_subclass_inherits_the_defaults():
+    class Own(Minimal, st.Rule):
+        pass
+
+    rule = Own()
+    assert as_rule(rule) is rule
+    assert (rule.polynomial_width, rule.block_size, list(rule.kinks(2.0))) == (0.1, 1, [2.0])
+    with pytest.raises(TypeError, match="abstract"):
+        type("Empty", (st.Rule,), {})()
+    with pytest.raises(TypeError, match="pieces"):
+        type("Empty", (st.PiecewiseLinear,), {})()
+    with pytest.raises(TypeError, match="slope"):
+        type("Empty", (Odd,), {})()
+
+
+@pytest.mark.parametrize("lacking", ["__call__", "derivative", "jumps"])
+def test_what_a_rule_lacks_is_named_on_first_use(lacking):
+    members = {name: getattr(Minimal, name) for name in ("__call__", "derivative", "jumps") if name != lacking}
+    broken = type("Broken", (), members | {"__repr__": lambda self: "Broken()"})()
+    assert not isinstance(broken, st.Rule)
+    message = rf"rule Broken\(\) lacks `{lacking}`: {lacking}\(.*CONTRIBUTING"
+    for use in (
+        lambda: st.select_threshold([1.0], sigma=1.0, rule=broken),
+        lambda: st.risk_curve([1.0], sigma=1.0, rule=broken),
+        lambda: st.Magnitudes.compress([1.0], sigma=1.0, rule=broken),
+        lambda: st.Score().curve(st.Magnitudes.exact([1.0]), np.array([1.0]), sigma=1.0, rule=broken),
+        lambda: Radial(broken, 2),
+    ):
+        with pytest.raises(TypeError, match=message):
+            use()
+
+
+def test_members_of_the_object_count_as_those_of_the_class():
+    rule = Minimal()
+    rule.jumps = lambda t: [(t, t / 1.1)]
+    assert as_rule(rule).jumps(2.0) == [(2.0, 2.0 / 1.1)]
+
+
+def test_a_class_is_no_rule():
+    with pytest.raises(TypeError, match=r"got <class.*Hard.*Make an object of it: Hard\(\)"):
+        as_rule(st.Hard)
+
+
+def test_names_of_rules():
+    assert as_rule("step") == st.Step()
+    assert as_rule("hard") == st.Hard()
+    with pytest.raises(ValueError, match=r"unknown rule .hrad.\. Did you mean .hard."):
+        as_rule("hrad")
+
+
+def test_jumps_at_all_thresholds():
+    """A user's rule is asked one threshold at a time; jumps that it lacks at some thresholds have no height."""
+
+    class Sometimes(Minimal):
+        def jumps(self, t):
+            return super().jumps(t) if t > 1 else []
+
+    t = np.array([0.5, 1.0, 2.0])
+    [(positions, heights)] = jumps_of(as_rule(Sometimes()), t)
+    np.testing.assert_allclose(positions, t)
+    np.testing.assert_allclose(heights, [0, 0, 2 / 1.1])
+    own = jumps_of(as_rule(TwoSteps()), t)
+    np.testing.assert_allclose(own, [(t, t / 2), (2 * t, t)])
+    np.testing.assert_allclose(jumps_of(as_rule(Opaque(st.Bridge())), t), jumps_of(st.Bridge(), t))

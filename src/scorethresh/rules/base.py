@@ -90,7 +90,8 @@ class Rule(abc.ABC):
     def __subclasshook__(cls, other: type) -> Any:
         if cls is not Rule:
             return NotImplemented
-        return all(callable(getattr(other, name, None)) for name in REQUIRED)
+        # A class has a __call__ of its own, that of its metaclass, which getattr would find.
+        return all(any(name in base.__dict__ for base in other.__mro__) for name in REQUIRED)
 
 
 @dataclass(frozen=True, repr=False)
