@@ -1,5 +1,6 @@
 """Data, rules and helpers that several test files share."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -82,3 +83,10 @@ def run_python(code, *options, **environment):
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=env, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
+
+
+def texture(rng, shape, varies=0.5):
+    """Return texture whose strength varies and whose spectrum does not."""
+    f = np.sqrt(functools.reduce(np.add.outer, [np.fft.fftfreq(n) ** 2 for n in shape]))
+    out, strength = (np.fft.ifftn(np.fft.fftn(rng.normal(size=shape)) * g).real for g in (1 / (0.03 + f), f < 0.03))
+    return 40 * out / out.std() * np.exp(varies * strength / strength.std())

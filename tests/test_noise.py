@@ -1,23 +1,16 @@
-"""Estimates of the noise level and of the noise spectrum, and the windows that they are read from."""
-
-import functools
+"""Estimates of the noise level, and the windows that they are read from."""
 
 import numpy as np
 import pytest
 import pywt
-from scipy import fft
 
 import oracles
 import scorethresh as st
+from helpers import texture
 from scorethresh.noise import windows
-from scorethresh.noise.covariance import Stationary
 from scorethresh.noise.level import sample_level
-from scorethresh.noise.spectrum import estimate_spectrum, spectrum_from_dct
-from scorethresh.noise.texture import BLUR_WIDTHS, excess_variability, levels_under_texture, split_texture
-
-
-def dct_matrix(size):
-    return fft.dct(np.eye(size), norm="ortho", axis=0)
+from scorethresh.noise.spectrum import estimate_spectrum
+from scorethresh.noise.texture import excess_variability, levels_under_texture
 
 
 @pytest.mark.parametrize("size", [1, 2, 998, 999])
@@ -60,13 +53,6 @@ def test_texture_almost_everywhere_is_not_noise(rng):
     texture[200:320, 200:320] = 0
     y = texture + rng.normal(scale=5, size=texture.shape)
     assert st.estimate_sigma(y) == pytest.approx(5, rel=0.07)
-
-
-def texture(rng, shape, varies=0.5):
-    """Return texture whose strength varies and whose spectrum does not."""
-    f = np.sqrt(functools.reduce(np.add.outer, [np.fft.fftfreq(n) ** 2 for n in shape]))
-    out, strength = (np.fft.ifftn(np.fft.fftn(rng.normal(size=shape)) * g).real for g in (1 / (0.03 + f), f < 0.03))
-    return 40 * out / out.std() * np.exp(varies * strength / strength.std())
 
 
 @pytest.mark.parametrize(("shape", "level"), [((384, 384), 5), ((48, 64, 64), 10)])
@@ -116,6 +102,10 @@ def test_constant_regions_do_not_count(rng):
     y = np.zeros((256, 256))
     y[:100, :100] = rng.normal(scale=3, size=(100, 100))
     assert st.estimate_sigma(y) == pytest.approx(3, rel=0.1)
+    small = [np.where(np.arange(22) < 11, 0.0, rng.normal(size=(20, 22))) for _ in range(40)]
+    assert np.mean([st.estimate_sigma(y) for y in small]) == pytest.approx(
+        1, abs=0.15
+    )  # at the border filters hold less
 
 
 @pytest.mark.parametrize("shape", [(40,), (64,), (3000,), (20, 22), (150, 150), (40, 40, 40)])
@@ -135,60 +125,6 @@ def test_levels_have_a_wider_range_than_spectra(rng, factor):
     assert sample_level(factor * y) / factor == pytest.approx(sample_level(y), rel=1e-11)
     with pytest.raises(ValueError, match=r"y varies by about 1e-?(199|200|201).*Rescale y"):
         estimate_spectrum(factor * y)
-
-
-def blurred(rng, shape, width):
-    """Return noise of level 1 and its power spectrum."""
-    power = functools.reduce(
-        np.multiply.outer, [np.exp(-((2 * np.pi * np.fft.fftfreq(n) * width) ** 2)) for n in shape]
-    )
-    power /= power.mean()
-    return np.fft.ifftn(np.fft.fftn(rng.normal(size=shape)) * np.sqrt(power)).real, power
-
-
-@pytest.mark.parametrize(
-    ("clean", "block"),
-    [(pywt.data.camera(), 16), (pywt.data.demo_signal("Doppler", 16384) * 60, 64), (np.zeros((40, 44, 48)), 8)],
-)
-def test_the_spectrum_under_a_signal(rng, clean, block):
-    noise, power = blurred(rng, clean.shape, 1.0)
-    found = estimate_spectrum(clean + 20 * noise)
-    filters = [dct_matrix(block)] * clean.ndim
-    seen, true = (Stationary(p).filter_variances(filters) for p in (found, 400 * power))
-    noisy = true > 10  # elsewhere any signal is more
-    assert np.exp(np.mean(np.log(seen / true)[noisy])) == pytest.approx(1, rel=0.15)
-    assert np.std(np.log(seen / true)[noisy]) < 0.35
-
-
-def log_error(found, true):
-    """Return the mean logarithm of found over true power, where there is noise, as windows see it."""
-    filters = [dct_matrix(16 if found.ndim == 2 else 8)] * found.ndim
-    seen, expected = (Stationary(p).filter_variances(filters) for p in (found, true))
-    return np.mean(np.log(seen / expected)[expected > 0.02 * expected.max()])
-
-
-@pytest.mark.parametrize("shape", [(384, 384), (64, 64, 64)])
-@pytest.mark.parametrize("width", [0.6, 1.0])
-def test_the_spectrumsplit_texture(rng, shape, width):
-    """In the flattest windows there is some twice the power of the noise."""
-    noise, power = blurred(rng, shape, width)
-    assert log_error(estimate_spectrum(texture(rng, shape) + 20 * noise), 400 * power) == pytest.approx(0, abs=0.35)
-
-
-def test_noise_of_any_spectrum_where_windows_are_flat(rng):
-    """White noise and blurred noise together are no blurred noise, but could be taken for that and texture."""
-    noise, power = blurred(rng, (512, 512), 1.5)
-    y = pywt.data.camera() + 20 * noise + 10 * rng.normal(size=(512, 512))
-    assert log_error(estimate_spectrum(y), 400 * power + 100) == pytest.approx(0, abs=0.1)
-
-
-def test_power_of_texture_and_blurred_noise_is_told_apart(rng):
-    frequency = np.hypot(*np.indices((16, 16))) * np.pi / 16
-    noise, growth = 9 * np.exp(-((BLUR_WIDTHS[9] * frequency) ** 2)), rng.gamma(2.0, size=(16, 16)) / (0.1 + frequency)
-    for times in (0.0, 0.5, 2.0):
-        found, misfit = split_texture(noise + times * growth, growth, frequency > 0.2)
-        np.testing.assert_allclose(found, noise)
-        assert misfit < 1e-20
 
 
 def test_the_power_of_noise_has_no_excess(rng):
@@ -225,17 +161,10 @@ def test_texture_vanishes_where_the_line_meets_the_diagonal(rng, texture_power):
     np.testing.assert_allclose([4 * r.effective_count for r in overlapping], [r.effective_count for r in readings])
 
 
-@pytest.mark.parametrize("shape", [(64,), (200,), (16, 16), (100, 100), (3, 200), (3, 3, 50), (20, 20, 20)])
-def test_few_windows_make_neither_more_noise_nor_less(shape):
-    """The median of few squares is up to 2.2 times too large in the mean, which is allowed for."""
-    powers = [estimate_spectrum(np.random.default_rng(k).normal(size=shape)).mean() for k in range(40)]
-    assert np.mean(powers) == pytest.approx(1, abs=4 * np.std(powers) / 40**0.5 + 0.05)
-
-
 @pytest.mark.parametrize("n", [200, 500, 1000, 4096])
 def test_the_lowest_of_many_readings_is_not_too_low(n):
     levels = [st.estimate_sigma(np.random.default_rng(k).normal(size=n), domain="samples") for k in range(100)]
-    assert np.mean(levels) == pytest.approx(1, abs=4 * np.std(levels) / 10 + 0.005)
+    assert np.mean(levels) == pytest.approx(1, abs=4 * np.std(levels) / 10)
 
 
 @pytest.mark.parametrize("level", [20, 40, 60])
@@ -243,6 +172,14 @@ def test_noise_that_is_cut_off(rng, level):
     """Windows that do not reach the end by chance have less noise than others and must not be picked for it."""
     y = np.maximum(level + 20 * rng.normal(size=(128, 128)), 0)
     assert st.estimate_sigma(y) / 20 == pytest.approx(min(y.std() / 20, 1), rel=0.04)
+
+
+@pytest.mark.parametrize("dark", [0, 10, 20])
+def test_dark_parts_of_a_picture_are_left_out(rng, dark):
+    """Rounded and clipped at 0, their noise is 0.58 to 0.9 of that of the bright half, and they look flatter."""
+    clean = np.where(np.arange(192) < 96, dark, 120.0) + np.zeros((192, 1))
+    y = np.rint(np.maximum(clean + 20 * rng.normal(size=clean.shape), 0))
+    assert st.estimate_sigma(y) == pytest.approx(20, rel=0.05)
 
 
 @pytest.mark.parametrize(("gaps", "ndim"), [(0.1, 2), (0.5, 2), (0.9, 2), (0.5, 1), (0.9, 3)])
@@ -261,16 +198,6 @@ def test_no_two_neighbours_known():
         st.denoise(y)
 
 
-@pytest.mark.parametrize("shape", [(500,), (61, 64), (20, 22, 24)])
-def test_windows_see_the_spectrum_that_was_made_for_them(shape):
-    """A smooth spectrum is seen by windows as it was given; where it is flat, to rounding."""
-    block = {1: (64,), 2: (16, 16), 3: (8, 8, 8)}[len(shape)]
-    np.testing.assert_allclose(spectrum_from_dct(np.full(block, 3.0), shape), 3, rtol=1e-12)
-    power = functools.reduce(np.multiply.outer, [np.exp(-2 * (np.arange(b) / b) ** 2) for b in block])
-    seen = Stationary(spectrum_from_dct(power, shape)).filter_variances([dct_matrix(b) for b in block])
-    np.testing.assert_allclose(seen, power, rtol=0.03 * len(shape))
-
-
 def test_usable_windows_hold_no_constant_parts(rng):
     y = rng.normal(size=(5, 8, 8))
     y[1, 2, 3] = np.nan
@@ -285,10 +212,11 @@ def test_usable_windows_hold_no_constant_parts(rng):
 
 @pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
 def test_normalised_data_differ_by_a_power_of_two(rng, unit):
-    y = unit * rng.normal(size=(30, 40))
+    y = unit * (9 + rng.normal(size=(30, 40)))
     y[3, 4] = np.nan
     found, exponent = windows.normalise(y)
     assert 0.5 <= np.nanmax(np.abs(found)) <= 1
+    assert np.nanmedian(found) == pytest.approx(0, abs=1e-14)
     np.testing.assert_allclose(np.ldexp(np.diff(found), exponent), np.diff(y), rtol=0, atol=1e-14 * unit)
 
 
@@ -299,19 +227,6 @@ def test_nothing_known(estimate):
     with pytest.raises(ValueError, match="y is too small to tell noise from signal"):
         estimate(np.array([[1.0, 2.0, 4.0]]))
     assert not np.any(estimate(np.full((20, 20), 3.0)))
-
-
-def test_no_window_without_gaps():
-    y = np.arange(400.0).reshape(20, 20) ** 1.5
-    y[::5, ::5] = np.nan
-    with pytest.raises(ValueError, match="no window of 16 x 16 entries without NaN"):
-        estimate_spectrum(y)
-
-
-def test_constant_regions_have_no_spectrum(rng):
-    y = np.full((256, 256), 7.0)
-    y[:, :100] += rng.normal(scale=3, size=(256, 100))
-    assert estimate_spectrum(y).mean() == pytest.approx(9, rel=0.5)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1 / 255, np.float32(1 / 255), 3.7e9])
