@@ -162,6 +162,7 @@ def test_texture_vanishes_where_the_line_meets_the_diagonal(rng, texture_power):
 
 
 @pytest.mark.parametrize("n", [200, 500, 1000, 4096])
+@pytest.mark.slow
 def test_the_lowest_of_many_readings_is_not_too_low(n):
     levels = [st.estimate_sigma(np.random.default_rng(k).normal(size=n), domain="samples") for k in range(100)]
     assert np.mean(levels) == pytest.approx(1, abs=4 * np.std(levels) / 10)
@@ -242,6 +243,12 @@ def test_a_curve_of_tones_keeps_levels_apart(rng):
     """Values that come again need not lie at even steps."""
     y = np.clip(pywt.data.camera() + rng.normal(scale=2, size=(512, 512)), 0, 255).round()
     assert st.estimate_sigma(255 * (y / 255) ** 0.9) == pytest.approx(2, rel=0.1)
+
+
+def test_a_few_spikes_are_no_noise():
+    """Two of 49 details differ from 0, less than one in twenty: signal in data without noise."""
+    assert sample_level(np.eye(100)[40]) == 0
+    assert sample_level((np.arange(100) % 7 == 0).astype(float)) > 0
 
 
 def test_errors():
