@@ -28,6 +28,7 @@ def test_nothing_is_copied_without_limits(rng):
     assert left == 1
 
 
+@pytest.mark.slow
 def test_means_between_two_limits():
     x = np.linspace(0, 10, 101, dtype=np.float32)
     moments = [oracles.clipped_moments(min(m, 10 - m), 1, 0) for m in x.astype(float)]
@@ -117,6 +118,7 @@ def test_colours_gaps_and_varying_levels_near_black(rng):
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.01])
+@pytest.mark.slow
 def test_colours_of_eight_bits(rng, gaps):
     """Where all channels are cut off, their differences have little noise, which must not be taken for that of all."""
     grey = pywt.data.camera()[:256, :256].astype(float)

@@ -51,6 +51,7 @@ def test_the_blend_beats_what_people_use_today(rng):
     ("bands", {"undecimated": False, "wavelet": "db4"}), ("bands", {"rule": "soft", "method": "sure"}),
     ("bands", {"wavelet": "bior2.2"}),
 ])  # fmt: skip
+@pytest.mark.slow
 def test_the_predicted_error_is_that_of_the_mean(rng, choose, options):
     """Over draws the prediction must be right to 8% in the mean, its own error about as large as said.
 
@@ -69,6 +70,7 @@ def test_the_predicted_error_is_that_of_the_mean(rng, choose, options):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.uint8, np.int16, np.complex64, np.complex128])
 @pytest.mark.parametrize("choose", ["blend", "bands"])
+@pytest.mark.slow
 def test_data_come_back_as_they_came(rng, dtype, choose):
     clean = box(48, 2) + 60
     noisy = clean + rng.normal(scale=8, size=clean.shape)
@@ -127,6 +129,7 @@ def test_integers_stay_in_their_range(rng):
 
 
 @pytest.mark.parametrize("choose", CHOICES)
+@pytest.mark.slow
 def test_units_and_offsets(rng, choose):
     y = (box(40, 2) + rng.normal(scale=10, size=(40, 40))).astype(np.float64)
     first = st.Denoiser(sigma=10.0, choose=choose).run(y)
@@ -142,12 +145,14 @@ def test_a_large_range_over_the_noise_keeps_its_digits(rng):
     assert mse(st.denoise(y, sigma=1.0), 1e7 * np.sin(np.linspace(0, 3, 2000))) < 1
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_call(rng):
     y = box(64, 2) + rng.normal(scale=10, size=(64, 64))
     np.testing.assert_array_equal(st.denoise(y), st.denoise(y.copy()))
     np.testing.assert_array_equal(st.denoise(y), st.Denoiser().run(y).estimate)
 
 
+@pytest.mark.slow
 def test_tiles_agree_with_the_whole(rng, monkeypatch):
     """Large data are cut; with thresholds chosen on crops, the result may differ by a fraction of the noise only."""
     clean = np.tile(CAMERA, (2, 2))
@@ -161,6 +166,7 @@ def test_tiles_agree_with_the_whole(rng, monkeypatch):
 
 
 @pytest.mark.parametrize("choose", ["blend", "bands", "global"])
+@pytest.mark.slow
 def test_what_is_in_one_tile_only_is_seen(rng, choose):
     """Thresholds of crops without signal once took away all that was elsewhere: 956 instead of 12."""
     clean = np.zeros((1100, 1100))
@@ -173,6 +179,7 @@ def test_what_is_in_one_tile_only_is_seen(rng, choose):
     assert abs(found.predicted_mse - mse(found.estimate, clean)) < 4 * found.stderr
 
 
+@pytest.mark.slow
 def test_rare_things_beyond_the_crops_survive(rng):
     """Many small ones: no crop need show all of them, and thresholds stay below what they exceed."""
     clean = np.zeros(1 << 21)
@@ -182,6 +189,7 @@ def test_rare_things_beyond_the_crops_survive(rng):
     assert np.abs(found[at + 4] - 40).max() < 4
 
 
+@pytest.mark.slow
 def test_tiles_with_gaps_agree_with_the_whole(rng, monkeypatch):
     clean = np.tile(CAMERA, (2, 2))
     holes = np.add.outer(np.arange(len(clean)) // 32, np.arange(len(clean)) // 32) % 2 == 1
@@ -237,6 +245,7 @@ def test_missing_entries_are_given_back_and_do_not_count(rng):
 
 @pytest.mark.parametrize(("axis", "count"), [(0, 2), (2, 3), (1, 8), (0, 14)])
 @pytest.mark.parametrize("choose", ["blend", "bands"])
+@pytest.mark.slow
 def test_volumes_of_few_slices(axis, count, choose):
     """Seen as volumes, the noise in them varied by reflection, which the prediction missed by half and more."""
     clean = np.stack([CAMERA[2 * i : 2 * i + 128, i : i + 128] for i in range(count)], axis)
@@ -249,6 +258,7 @@ def test_volumes_of_few_slices(axis, count, choose):
     assert st.Denoiser(choose=choose).run(y).sigma == pytest.approx(20, rel=0.1)
 
 
+@pytest.mark.slow
 def test_two_rows_are_two_channels(rng):
     clean = np.repeat(10 * (np.arange(4000) // 500 % 2), 2).reshape(-1, 2)
     y = clean + rng.normal(size=clean.shape)
@@ -281,6 +291,7 @@ def test_errors_of_few_counts_are_predicted(dtype, peak):
 
 @pytest.mark.parametrize("power", [-150, -80, 80, 150])
 @pytest.mark.parametrize("known", [True, False])
+@pytest.mark.slow
 def test_any_units(rng, power, known):
     y = CAMERA[:64, :64] + rng.normal(scale=15, size=(64, 64))
     found = [st.Denoiser(sigma=15 * unit if known else None).run(y * unit) for unit in (1.0, 10.0**power)]
@@ -291,6 +302,7 @@ def test_any_units(rng, power, known):
 
 @pytest.mark.parametrize("choose", ["blend", "bands", "global"])
 @pytest.mark.parametrize("missing", [0.6, "blocks"])
+@pytest.mark.slow
 def test_errors_between_gaps_are_predicted(choose, missing):
     """Filled from their neighbours, gaps hold the noise of these; they made the prediction 40% to 60% low."""
     ratios = []
@@ -415,6 +427,7 @@ def test_counts(rng):
 
 
 @pytest.mark.parametrize("missing", [np.nan, -1.0, np.inf])
+@pytest.mark.slow
 def test_missing_counts_do_not_count(rng, missing):
     counts = rng.poisson(CAMERA[:64, :64] / 8).astype(float)
     counts[5:9, 7] = missing
@@ -497,6 +510,7 @@ def test_tiny_data(rng, shape, choose):
 
 @pytest.mark.parametrize("shape", [(1, 300), (300, 1), (3, 300), (1, 24, 24), (3, 40, 40)])
 @pytest.mark.parametrize("choose", ["blend", "bands"])
+@pytest.mark.slow
 def test_short_axes(rng, shape, choose):
     """Data are mirrored along them, and the noise with them: what is left of it, and what is said to be, stay small."""
     draws = []

@@ -463,6 +463,7 @@ def jpeg_header(width, height):
     return content
 
 
+@pytest.mark.slow
 def test_a_small_file_that_claims_much_is_refused_from_64_mib_on(tmp_path):
     """Zeros shrink a thousand times; noise does not, and so files with noise pass."""
     empty = np.zeros((8200, 8200), np.uint8)

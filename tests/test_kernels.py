@@ -256,6 +256,7 @@ def accepted():
     return [case for case in cases() if refused(*case) is None]
 
 
+@pytest.mark.slow
 def test_wrong_arrays_are_refused_without_assertions():
     """`python -O` strips assertions. A crash would fail this too: it ends the process."""
     code = f"import sys; sys.path.insert(0, {str(TESTS)!r}); import test_kernels as t; print(t.accepted())"

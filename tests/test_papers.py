@@ -57,6 +57,7 @@ def theorem_rows(tmp_path_factory):
 
 
 @pytest.mark.parametrize("signal", theorem.SIGNALS)
+@pytest.mark.slow
 def test_bias_and_variance_fall_at_the_rate_of_the_theorem(theorem_rows, signal):
     """-2/3 for both; the variance holds a part of order 1/P besides, so that its rate up to 1e7 lies below -2/3."""
     rows = [
@@ -91,6 +92,7 @@ def test_exact_and_simulated_agree(theorem_rows):
             assert float(row[f"{name}_bias"]) == pytest.approx(exact[f"{name}_bias"], abs=4.5 * np.sqrt(variance / 400))
 
 
+@pytest.mark.slow
 def test_the_mixture_and_the_plug_in_beat_the_bandwidth_of_the_paper_at_a_thousand_entries(tmp_path):
     rows = run(bandwidth, tmp_path, "--sizes", "1000", "--draws", "10")
     for signal in bandwidth.SIGNALS:

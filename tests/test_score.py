@@ -314,6 +314,7 @@ def test_bias_of_the_degrees_of_freedom(rng, x0, low, high):
     assert (np.abs(bias - [low, high]) < 4 * error + 0.2).all(), (bias, error)
 
 
+@pytest.mark.slow
 def test_sure_is_unbiased_for_every_continuous_rule(rng):
     x0 = np.repeat([0.0, 3.0], [180, 20])
     draws, t = 3000, np.array([0.5, 1.5, 3.0])
