@@ -1,14 +1,15 @@
 """Jansen, the bootstraps, other kernels, the mixture and the selectors."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 import scorethresh as st
-from helpers import RULES, TwoSteps, spikes
-from oracles import npmle
+from helpers import RULES, Opaque, TwoSteps, spikes
+from oracles import npmle, terms
 from scorethresh.risk.npmle import fit_means
 
 METHODS = [
@@ -266,6 +267,80 @@ def test_the_default_picks_better_thresholds_than_the_papers_bandwidth(rng):
     )
 
 
+STEIN = [
+    st.Score(0.4),
+    st.Score("plugin"),
+    st.Score(density="order4"),
+    st.Score(density="sinc"),
+    st.Score(density="mixture"),
+    st.Jansen(),
+    st.LittleBootstrap(),
+]
+
+
+@pytest.mark.parametrize("method", STEIN, ids=repr)
+@pytest.mark.parametrize("rule", [st.Hard(), st.Bridge(), TwoSteps()], ids=repr)
+def test_the_risk_is_the_residual_less_the_noise_plus_twice_the_degrees_of_freedom(rng, method, rule):
+    """Criterion (2) of the paper, with the residual by direct sum; to rounding of the energy."""
+    sigma, y = 1.7, 1.7 * spikes(rng, 300)
+    t = sigma * np.array([0.5, 2.0, 3.3])
+    curve = st.risk_curve(y, t, sigma=sigma, rule=rule, method=method)
+    residual = np.array([np.sum((y - rule(y, v)) ** 2) for v in t])
+    expected = residual - 300 * sigma**2 + 2 * sigma**2 * curve.dof
+    np.testing.assert_allclose(curve.risk, expected, rtol=0, atol=1e-12 * np.sum(y**2))
+
+
+def test_score_with_the_mixture_has_the_density_of_the_fitted_means_at_the_jumps(rng):
+    """DOF = sum of derivatives + height times density, the density a sum of normals around the atoms."""
+    sigma, y = 1.7, 1.7 * spikes(rng, 500)
+    t = sigma * np.array([1.0, 2.5, default_last(500)])
+    means = fit_means(st.Magnitudes.exact(y), sigma=sigma, largest=t[-1])
+    for rule in (st.Hard(), TwoSteps()):
+        curve = st.risk_curve(y, t, sigma=sigma, rule=rule, method=st.Score(density="mixture"))
+        for k, v in enumerate(t):
+            dof = np.sum(rule.derivative(y, v))
+            for at, height in rule.jumps(v):
+                density = norm.pdf(at, means.atoms, sigma) + norm.pdf(-at, means.atoms, sigma)
+                dof += height * (density @ means.masses)
+            assert curve.dof[k] == pytest.approx(dof, rel=1e-9)
+
+
+def default_last(size):
+    return math.sqrt(2 * math.log(size)) + 1
+
+
+MIXED_SCALES = {
+    "to 1e150": 10.0 ** np.linspace(-3, 150, 40),
+    "all doubles": 10.0 ** np.linspace(-300, 300, 25),
+    "spikes": np.array([0.3, -0.5, 1.1, 2.2, 1e6, -1e77, 1e154, 1e200, 1e300]),
+    "equal": np.full(5, 1e290),
+    "zeros": np.array([0.0, 0.0, 5e-324, 1e-160, 1e160]),
+}
+
+
+@pytest.mark.parametrize("scales", MIXED_SCALES)
+@pytest.mark.parametrize("rule", [*RULES, st.Step(), TwoSteps()], ids=repr)
+def test_mixed_scales_leave_no_nan(scales, rule):
+    """At all thresholds, by every method; warnings of overflows are errors here. Where squares overflow: infinity."""
+    y = MIXED_SCALES[scales]
+    for method in [*METHODS, st.Score(), st.Score(density="sinc"), *([] if rule.jumps(1.0) else [st.Sure()])]:
+        curve = st.risk_curve(y, "all", sigma=1.0, rule=rule, method=method)
+        assert not np.isnan([curve.risk, curve.dof, curve.stderr]).any(), method
+        if not isinstance(rule, st.Step):  # at threshold 0 the others leave y as it is
+            assert np.isfinite(curve.risk[0]), method
+
+
+@pytest.mark.parametrize("rule", [st.Hard(), st.Scad(), st.Firm(), st.Bridge(), st.Garrote()], ids=repr)
+def test_mixed_scales_keep_the_risk(rule):
+    """Against direct sums wherever those are finite, to rounding of the sum of absolute terms."""
+    y = np.array([1e-3, 0.4, 1.9, 2.6, 7.0, 1e3, 1e30, 1e77, 1e120, 1e153])
+    curve = st.risk_curve(y, "all", sigma=1.0, rule=rule, method=st.Score(0.5))
+    for k, t in enumerate(curve.thresholds[:-1]):
+        risk, dof = terms(y, t, 1.0, rule, 0.5)
+        assert curve.risk[k] == pytest.approx(risk.sum(), rel=0, abs=1e-12 * np.abs(risk).sum())
+        assert curve.dof[k] == pytest.approx(dof.sum(), rel=1e-9)
+
+
 def test_universal_threshold(rng):
     y = rng.normal(size=777)
     for sample in (y, st.Magnitudes.exact(y)):
@@ -336,3 +411,65 @@ def test_one_call_compares_all(rng):
 def test_bad_parameters(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def lacking(name, *members):
+    """An object of a class of that name with these methods, which do nothing."""
+    return type(name, (), dict.fromkeys(members, lambda self: None) | {"__repr__": lambda self: f"{name}()"})()
+
+
+@pytest.mark.parametrize(("has", "lacks"), [("curve", "resolution"), ("resolution", "curve")])
+def test_what_a_method_lacks_is_named_on_first_use(has, lacks):
+    broken = lacking("Broken", has)
+    assert not isinstance(broken, st.Method)
+    for use in (st.risk_curve, st.select_threshold):
+        with pytest.raises(TypeError, match=rf"method Broken\(\) lacks `{lacks}`: {lacks}\(.*pick.*CONTRIBUTING"):
+            use([1.0], sigma=1.0, method=broken)
+
+
+def test_any_object_with_the_members_is_a_method_or_a_selector():
+    assert isinstance(lacking("Own", "curve", "resolution"), st.Method)
+    assert not isinstance(lacking("Own", "curve", "resolution"), st.Selector)
+    assert isinstance(lacking("Own", "pick"), st.Selector)
+    assert not isinstance(lacking("Own", "pick"), st.Method)
+    assert all(isinstance(method, st.Method) for method in METHODS)
+    for base in (st.Method, st.Selector):
+        with pytest.raises(TypeError, match="abstract"):
+            type("Empty", (base,), {})()
+
+    class ThreeSigma:
+        def pick(self, y, *, sigma, rule):
+            return 3 * sigma
+
+    assert st.select_threshold(np.ones(9), sigma=0.2, method=ThreeSigma()).threshold == pytest.approx(0.6)
+
+
+def test_a_method_takes_a_users_rule_directly(rng):
+    """Methods may be called without `risk_curve`; optional members of the rule get their defaults there, too."""
+    sample, t = st.Magnitudes.exact(spikes(rng, 200)), np.array([1.0, 2.0])
+    for method in [*METHODS, st.Oracle(np.zeros(200))]:
+        curve = method.curve(sample, t, sigma=1.0, rule=Opaque(st.Hard()))
+        expected = method.curve(sample, t, sigma=1.0, rule=st.Hard())
+        np.testing.assert_allclose(curve.risk, expected.risk, rtol=1e-8)
+
+
+def test_bandwidths_of_score():
+    """The public fields stay as they were given; equal options make equal methods."""
+    assert (st.Score().bandwidth, st.Score(density="sinc").bandwidth) == ("paper", "plugin")
+    assert st.Score(density="mixture").bandwidth is None
+    assert st.Score(0.3) == st.Score(0.3) != st.Score(0.4)
+    assert repr(st.Score(0.3)) == "Score(bandwidth=0.3, density='gaussian', factor=True)"
+    for method in METHODS:
+        assert pickle.loads(pickle.dumps(method)) == method
+    # Part of the name of a kernel is no name.
+    for part in ("gauss", "order", "sin", ""):
+        with pytest.raises(ValueError, match="unknown density"):
+            st.Score("plugin", density=part)
+
+
+def test_the_bandwidth_of_the_paper():
+    """h = 6 sigma / P^(1/3): a tenth of sigma at P = 216,000."""
+    assert st.paper_bandwidth(216_000, 2.0) == pytest.approx(0.2, rel=1e-12)
+    y = np.linspace(-4, 4, 64)
+    a, b = (st.risk_curve(y, [1.0], sigma=0.5, method=m).dof for m in ("score", st.Score(st.paper_bandwidth(64, 0.5))))
+    np.testing.assert_array_equal(a, b)

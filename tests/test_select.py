@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import scorethresh as st
-from helpers import RULES, spikes
+from helpers import RULES, TwoSteps, spikes
 from oracles import score_sum
 from scorethresh.sample.magnitudes import default_thresholds
 
@@ -105,6 +105,46 @@ def test_status(rng, size):
     assert (low.status, low.threshold) == ("edge", 2.5)
 
 
+@pytest.mark.parametrize("method", ["mixture", "score"])
+@pytest.mark.parametrize("size", [1000, 20_000])
+def test_the_end_of_the_default_grid_is_no_edge(size, method):
+    """Five large spikes: beyond the grid lies no noise, and up to the first spike every threshold gives this estimate.
+
+    The remedy of an edge, to leave thresholds out, would be no help.
+    """
+    ends = 0
+    for seed in range(8):
+        y = np.random.default_rng(seed).normal(size=size)
+        y[:5] += 20
+        chosen = st.select_threshold(y, sigma=1.0, method=method)
+        assert chosen.status == "interior"
+        ends += chosen.threshold == chosen.curve.thresholds[-2]
+        np.testing.assert_array_equal(np.flatnonzero(chosen.estimate)[:5], np.arange(5))
+    assert ends > 0  # otherwise this test would test nothing
+
+
+def test_the_end_of_ones_own_range_is_an_edge_while_there_is_noise_beyond_it():
+    y = np.random.default_rng(1).normal(size=1000)
+    y[:5] += 20
+    last = default_thresholds(1000, 1.0)[-2]
+    method = st.Oracle(np.where(np.arange(1000) < 5, 20.0, 0.0))
+    for end, status in ((2.5, "edge"), (last, "interior"), (last + 3, "interior")):
+        grid = np.linspace(1.0, end, 9)
+        chosen = st.select_threshold(y, sigma=1.0, thresholds=grid, method=method)
+        assert (chosen.threshold, chosen.status) == (pytest.approx(grid[np.argmin(chosen.curve.risk)]), status)
+
+
+def test_a_threshold_that_a_selector_picks_beyond_the_grid_is_no_edge():
+    chosen = st.select_threshold([0.1] * 99 + [9.0], sigma=1.0, method="fdr")
+    assert (chosen.threshold, chosen.status) == (9.0, "interior")
+
+
+def test_a_step_of_height_0_kills_all():
+    """At threshold 0 a step is zero, though no entry lies below the threshold."""
+    chosen = st.select_threshold(np.random.default_rng(0).normal(size=50), sigma=1.0, rule="step", thresholds=[0.0])
+    assert (chosen.status, np.count_nonzero(chosen.estimate)) == ("kills all", 0)
+
+
 def test_every_status_has_a_remedy():
     remedies = [status.remedy for status in st.Status]
     assert len(set(remedies)) == len(remedies) == 4
@@ -145,6 +185,17 @@ def test_a_sample_has_a_threshold_but_no_estimate(rng):
         assert selection.threshold == pytest.approx(st.select_threshold(y, sigma=1.0).threshold, abs=0.05)
         with pytest.raises(AttributeError, match=r"selection\.rule\(y, selection\.threshold\)"):
             selection.estimate  # noqa: B018
+
+
+def test_a_selection_holds_what_was_passed(rng):
+    y, rule = spikes(rng, 200), TwoSteps()
+    chosen = st.select_threshold(y, sigma=1.0, rule=rule)
+    assert chosen.data is y
+    assert chosen.rule is rule
+    np.testing.assert_array_equal(chosen.estimate, rule(y, chosen.threshold))
+    sample = st.Magnitudes.exact(y)
+    assert st.select_threshold(sample, sigma=1.0).data is sample
+    assert st.select_threshold(y, sigma=1.0, rule="soft").rule == st.Soft()
 
 
 def test_array_likes_are_accepted(rng):
