@@ -1,13 +1,19 @@
 """Data and arguments at the limits: what once went wrong must not come back."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
 import scorethresh as st
 from helpers import TwoSteps
 from oracles import score_mp
+from scorethresh.risk.npmle import fit_means
+from scorethresh.rules import as_rule
+from scorethresh.sample.cells import Cells
 
 
 def both(y, thresholds, **kwargs):
@@ -159,3 +165,120 @@ def test_rules_refuse_nan():
     for rule in (st.Hard(), st.Bridge(), st.Garrote()):
         with pytest.raises(ValueError, match="y holds 1 NaN"):
             rule(np.array([1.0, np.nan]), 0.5)
+
+
+def one_of(rng, size, value):
+    y = rng.normal(size=size)
+    y[0] = value
+    return y
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (lambda rng: one_of(rng, 1000, 1e6), {"thresholds": "all"}),
+        (lambda rng: one_of(rng, 1000, 1e6), {"thresholds": "all", "method": st.Score(density="mixture")}),
+        (lambda rng: np.array([1e9, 1e9]), {"method": "fdr"}),
+        (lambda rng: one_of(rng, 100_000, 1e9), {"method": "fdr"}),
+        (lambda rng: np.exp(rng.uniform(-2, 600, 1000)), {"thresholds": "all"}),
+        (lambda rng: np.linspace(0, 1e5, 1000) + rng.normal(size=1000), {"thresholds": "all"}),
+    ],
+)
+def test_memory_does_not_grow_with_the_largest_threshold(rng, make, options):
+    """The grid of means once ended at the largest threshold, and asked for more than 13 GB."""
+    y = make(rng)
+    tracemalloc.start()
+    try:
+        st.select_threshold(y, sigma=1.0, **options)
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("sigma", [1.0, 1e-100])
+def test_means_far_above_the_noise_are_those_of_the_entries(rng, sigma):
+    """Against the true risk: at thresholds of many sigma it is mostly the energy of the means that are killed.
+
+    These are ten means of 50 to 1e6 sigma, one after the other. Noise of one sigma is 2% of the first and 4% of its
+    energy, and less of the others. At low thresholds the curve is that without these entries; each adds sigma^2.
+    """
+    x0 = np.zeros(2000)
+    x0[:100] = 5.0
+    x0[100:110] = np.geomspace(50, 1e6, 10)
+    y = x0 + rng.normal(size=x0.size)
+    between = np.sqrt(x0[100:109] * x0[101:110])
+    thresholds = sigma * np.concatenate([[2.0, 3.0, 4.0, 15.0, 30.0], between, [1e7]])
+    curve = st.risk_curve(sigma * y, thresholds, sigma=sigma)
+    true = st.risk_curve(sigma * y, thresholds, sigma=sigma, method=st.Oracle(sigma * x0))
+    np.testing.assert_allclose(curve.risk[3:], true.risk[3:], rtol=0.04)
+    np.testing.assert_allclose(curve.dof[3:], true.dof[3:], atol=0.01)
+    without = st.risk_curve(sigma * np.delete(y, np.s_[100:110]), thresholds[:4], sigma=sigma)
+    np.testing.assert_allclose(curve.risk[:4], without.risk + 10 * sigma**2, rtol=1e-3)
+
+
+@pytest.mark.parametrize("largest", [3.0, 19.9, 20.1, 60.0, 1e8])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_every_entry_has_a_mean(rng, largest, compressed):
+    """The masses add up to the number of entries, and the energy of what lies beyond the fit is kept to 1%."""
+    y = np.concatenate([rng.normal(size=500), [25.9, 26.1, 30.0, 30.1, 66.1, 1e3, 1e5, 1e7, -1e9]])
+    keywords = {"sigma": 1.0, "thresholds": [largest], "bandwidth": 0.5}
+    sample = st.Magnitudes.compress(y, **keywords) if compressed else st.Magnitudes.exact(y)
+    means = fit_means(sample, sigma=1.0, largest=largest)
+    assert means.masses.sum() == pytest.approx(y.size, rel=1e-9)
+    assert (means.masses >= 0).all()
+    beyond = np.abs(y) > largest + 6
+    assert means.masses[-1] == pytest.approx(beyond.sum())
+    assert means.atoms[-1] == pytest.approx(np.abs(y[beyond]).mean() if beyond.any() else 0.0, rel=1e-9)
+    if not compressed:  # the cells of a compressed sample are wider than 1% there
+        between = (np.abs(y) > 26.05) & ~beyond
+        far = np.flatnonzero(means.atoms[:-1] > 26.05)
+        assert means.masses[far] @ means.atoms[far] ** 2 == pytest.approx((y[between] ** 2).sum(), rel=0.01)
+
+
+def test_atoms_of_entries_close_together_are_shared(rng):
+    """100,000 entries far above the noise and within 1% of each other need no more than two means."""
+    means = fit_means(st.Magnitudes.exact(1e6 + rng.normal(size=100_000)), sigma=1.0, largest=2e6)
+    assert means.atoms.size <= 3
+
+
+RULES_OF_ANY_SCALE = [st.Hard(), st.Soft(), st.Firm(), st.Firm(3.5), st.Garrote()]
+METHODS_OF_ANY_SCALE = [
+    *("score", "mixture", "jansen", "bootstrap", "little"),
+    *(st.Score("plugin"), st.Score(density="order4"), st.Score(density="sinc"), st.Score(density="mixture")),
+]
+
+
+@given(
+    exponents=some.lists(some.floats(-308, 308), min_size=1, max_size=20),
+    extreme=some.sampled_from([0.0, 5e-324, 1e300, 1.7e308, -1.79e308]),
+    sigma=some.sampled_from([1e-150, 1e-20, 0.3, 1.0, 1e20, 1e150]),
+    rule=some.sampled_from(RULES_OF_ANY_SCALE),
+    method=some.sampled_from(METHODS_OF_ANY_SCALE),
+    thresholds=some.sampled_from(["all", None, [0.0, 1.0, 1e10, 1e300]]),
+)
+def test_entries_of_all_scales_give_numbers_or_infinity(exponents, extreme, sigma, rule, method, thresholds):
+    """Squares beyond the largest double are infinite. There is no NaN, no minus infinity and no warning."""
+    y = np.append(10.0 ** np.array(exponents), extreme)
+    curve = st.risk_curve(y, thresholds, sigma=sigma, rule=rule, method=method)
+    for values in (curve.risk, curve.dof, curve.stderr):
+        assert (np.isfinite(values) | (values == np.inf)).all()
+
+
+@pytest.mark.parametrize("rule", RULES_OF_ANY_SCALE[:3], ids=repr)
+@pytest.mark.parametrize("method", ["score", "mixture"])
+def test_all_thresholds_of_many_entries_of_all_scales(rng, rule, method):
+    """9000 entries take the fast way, on cells that end at the largest double."""
+    y = rng.normal(size=9000)
+    y[:4] = 1.7e308, 1e308, -1.79e308, 1e300
+    curve = st.risk_curve(y, "all", sigma=1.0, rule=rule, method=method)
+    assert np.isfinite(curve.risk[:-5]).all()
+    assert (curve.risk[-5:] == np.inf).all()
+
+
+@pytest.mark.parametrize("sigma", [1e-150, 1e-20, 1.0, 1e150])
+@pytest.mark.parametrize("largest", [1.0, 1e300, 1.3e308, 1.7e308])
+def test_tables_of_cells_stay_inside_up_to_the_largest_double(sigma, largest):
+    """The key of a value beyond the last edge once led to a cell that is not there."""
+    cells = Cells.make(np.array([largest]), as_rule("hard"), sigma, sigma)
+    assert 0 <= cells.table.table.min() <= cells.table.table.max() < len(cells)
+    assert cells.have(np.array([largest])).all()

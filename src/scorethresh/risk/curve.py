@@ -13,8 +13,13 @@ __all__ = ["RiskCurve"]
 
 
 def finite_part(thresholds: Array) -> Array:
-    """Return the thresholds without the infinite ones, which come last and mean kill everything."""
+    """Return the finite thresholds; infinite ones come last and mean kill everything."""
     return thresholds[: np.searchsorted(thresholds, np.inf)]
+
+
+def or_infinity(sums: Array) -> Array:
+    """Return the sums with infinity wherever an overflow left no finite number."""
+    return np.where(np.isfinite(sums), sums, np.inf)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,19 +31,35 @@ class RiskCurve:
     thresholds : ndarray
         Ascending, in units of y; the last may be infinity: kill everything.
     risk : ndarray
-        Estimate of ``E ||x(y) - x0||^2``, summed over the entries, in units of y squared. Estimates may be
-        negative.
+        Estimate of ``E ||x(y) - x0||^2``, summed over the entries, in units of y squared. It may be negative; it is
+        infinite if squares exceed the largest double.
     dof : ndarray
         Estimate of the degrees of freedom ``sum_i cov(y_i, x(y)_i) / sigma^2``.
     stderr : ndarray
-        Standard error of `risk`; what it covers depends on the method and is told in its docstring.
+        Standard error of `risk`. What it covers depends on the method; see there.
     size : int
         The number of entries.
     sigma : float
         The noise level.
 
+    See Also
+    --------
+    risk_curve : Make one.
+    Magnitudes : Samples, which add up too.
+
+    Notes
+    -----
     Curves of disjoint parts of the data, at the same thresholds, noise level and bandwidth, add up to the curve of the
-    whole: ``a + b``. (The paper's bandwidth depends on the number of entries: for the whole, add the samples instead.)
+    whole: ``a + b``. The paper's bandwidth depends on the number of entries. With it, add the samples instead.
+
+    Examples
+    --------
+    >>> from scorethresh import risk_curve
+    >>> curve = risk_curve([0.5, -0.2, 8.0], [1.0, 4.0], sigma=1.0, method="jansen")
+    >>> curve
+    <RiskCurve: 2 thresholds, 3 entries, sigma 1; least risk -0.7036 at threshold 4>
+    >>> (curve + curve).size
+    6
     """
 
     thresholds: Array

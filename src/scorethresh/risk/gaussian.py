@@ -11,12 +11,14 @@ from .._normal import phi
 from .._validate import Array
 from ..rules import PiecewiseLinear, Rule, jumps_of
 from ..sample.magnitudes import NODES, TO_WEIGHTS, Magnitudes
-from .curve import finite_part
+from .curve import finite_part, or_infinity
 
 # Smooth rules are integrated by this many Gauss-Legendre points on each panel of two standard deviations. More points
 # cost time in proportion.
 _PANELS = np.arange(-10.0, 10.1, 2.0)
 _POINTS = 24
+# Means and thresholds are cut off at this many standard deviations, so that their differences are finite.
+_HUGE = 1e300
 # Bounds the memory of one block of (threshold, mean) pairs: some ten arrays of 8 MB.
 _PAIRS_AT_ONCE = 1_000_000
 
@@ -32,17 +34,18 @@ class Expectations(NamedTuple):
 def expectations(rule: Rule, thresholds: Array, means: Array, sd: float) -> Expectations:
     """Return the expectations for finite thresholds and non-negative means; infinity where squares overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
+        x = np.minimum(means / sd, _HUGE)
         if isinstance(rule, PiecewiseLinear):
-            residual, error, dof = _straight(rule, thresholds[:, None] / sd, means[None, :] / sd, sd)
+            residual, error, dof = _straight(rule, np.minimum(thresholds[:, None] / sd, _HUGE), x[None, :], sd)
         else:
-            rows = [_smooth(rule, float(t), means / sd, sd) for t in thresholds]
+            rows = [_smooth(rule, float(t), x, sd) for t in thresholds]
             residual, error, dof = (np.array(part) for part in zip(*rows, strict=True))
         for positions, heights in jumps_of(rule, thresholds):
-            a, height = positions[:, None] / sd, heights[:, None] / sd
-            density = phi(means / sd - a) + phi(means / sd + a)
+            a, height = np.minimum(positions[:, None] / sd, _HUGE), heights[:, None] / sd
+            density = phi(x - a) + phi(x + a)
             dof += np.where(density > 0, height * density, 0.0)
         found = residual * sd**2, error * sd**2, dof
-    return Expectations(*(np.where(np.isfinite(part), part, np.inf) for part in found))
+    return Expectations(*map(or_infinity, found))
 
 
 def _straight(rule: PiecewiseLinear, t: Array, x: Array, sd: float) -> tuple[Array, Array, Array]:
@@ -75,7 +78,7 @@ def _straight(rule: PiecewiseLinear, t: Array, x: Array, sd: float) -> tuple[Arr
 def _smooth(rule: Rule, threshold: float, x: Array, sd: float) -> tuple[Array, Array, Array]:
     """Return what `_straight` does, for one threshold, by Gauss-Legendre quadrature between the kinks of the rule."""
     kinks = np.ravel(rule.kinks(threshold)) / sd
-    kinks = np.concatenate([kinks, *([p / sd] for p, _ in rule.jumps(threshold))])
+    kinks = np.minimum(np.concatenate([kinks, *([p / sd] for p, _ in rule.jumps(threshold))]), _HUGE)
     marks = np.concatenate([kinks, -kinks])[:, None] - x[None, :]
     panels = np.broadcast_to(_PANELS[:, None], (_PANELS.size, x.size))
     marks = np.sort(np.concatenate([panels, marks.clip(-10, 10)]), axis=0)
@@ -83,7 +86,7 @@ def _smooth(rule: Rule, threshold: float, x: Array, sd: float) -> tuple[Array, A
     middle, half = (marks[1:] + marks[:-1]) / 2, (marks[1:] - marks[:-1]) / 2
     u = middle[..., None] + half[..., None] * points
     mass = half[..., None] * weights * phi(u)
-    y = (x[:, None] + u) * sd
+    y = ((x[:, None] + u) * sd).clip(-_HUGE, _HUGE)
     value = np.asarray(rule(y, threshold)) / sd
 
     def mean(values: Array) -> Array:
@@ -104,12 +107,12 @@ def risk_at(rule: Rule, thresholds: Array, means: Array, weights: Array, sigma: 
     """Return the exact risk and degrees of freedom of weighted means; the last threshold may be infinite."""
     tried = finite_part(thresholds)
     risk, dof = np.zeros((2, thresholds.size))
-    for part in row_blocks(tried.size, means.size):
-        found = expectations(rule, tried[part], means, sigma)
-        risk[part], dof[part] = found.error @ weights, found.dof @ weights
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part in row_blocks(tried.size, means.size):
+            found = expectations(rule, tried[part], means, sigma)
+            risk[part], dof[part] = found.error @ weights, found.dof @ weights
         risk[tried.size :] = weights @ means**2
-    return risk, dof
+    return or_infinity(risk), or_infinity(dof)
 
 
 def smooth_nodes(sample: Magnitudes, width: float) -> tuple[Array, Array]:
@@ -117,10 +120,11 @@ def smooth_nodes(sample: Magnitudes, width: float) -> tuple[Array, Array]:
 
     Nodes are replaced only in cells that hold more than 12 of them. Sums up to a threshold are not kept.
     """
-    place = sample.nodes / width
+    with np.errstate(over="ignore"):
+        place = sample.nodes / width
     cell = np.floor(place)
     cells, where, counts = np.unique(cell, return_inverse=True, return_counts=True)
-    crowded = counts > NODES.size
+    crowded = (counts > NODES.size) & np.isfinite(cells)
     if not crowded.any():
         return sample.nodes, sample.weights
     inside = crowded[where]

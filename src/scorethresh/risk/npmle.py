@@ -28,8 +28,8 @@ _FAR_BIN = 0.01
 _CLEAR = 3.0
 # Fits this close in log-likelihood are not told apart: 2 bounds a 95% interval of one parameter.
 _CLOSE = 2.0
-# Magnitudes are cut off at this many sigma, so that their sums do not overflow.
-_HUGE = 1e290
+# Means are cut off at this many sigma, so that their differences are finite.
+_HUGE = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,8 @@ class Means:
 
     def density(self, points: Array, sigma: float) -> Array:
         """Return the density of ``|Y|`` at the points, times the number of entries."""
-        u, means = points / sigma, self.atoms / sigma
+        with np.errstate(over="ignore"):
+            u, means = np.minimum(points / sigma, _HUGE), np.minimum(self.atoms / sigma, _HUGE)
         total = np.empty(points.size)
         for part in row_blocks(points.size, means.size):
             pairs = phi(u[part, None] - means) + phi(u[part, None] + means)
@@ -67,9 +68,9 @@ class Means:
 
 
 class _Binned(NamedTuple):
-    """Bins of magnitudes: where their entries are on average, in units of sigma, and how many there are."""
+    """Bins of magnitudes: the averages of their entries, and how many there are."""
 
-    z: Array
+    averages: Array
     counts: Array
 
 
@@ -86,19 +87,19 @@ def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float =
     2, too.
     """
     near, far = _histogram(sample, sigma, largest / sigma)
-    if near.z.size == 0:
-        return Means(far.z * sigma, far.counts, 0.0)
-    grid = np.arange(0.0, near.z.max() + 2 * _SPACING, _SPACING)
+    if near.counts.size == 0:
+        return Means(far.averages, far.counts, 0.0)
+    grid = np.arange(0.0, near.averages.max() + 2 * _SPACING, _SPACING)
     p, gap = _averaged_fit(near, grid, null, np.sqrt(2 * np.log(sample.size)) + _CLEAR)
     used = np.flatnonzero(p)
-    atoms, masses = np.append(grid[used], far.z), np.append(p[used] * near.counts.sum(), far.counts)
-    return Means(atoms * sigma, masses, gap)
+    atoms, masses = grid[used] * sigma, p[used] * near.counts.sum()
+    return Means(np.append(atoms, far.averages), np.append(masses, far.counts), gap)
 
 
 def _averaged_fit(near: _Binned, grid: Array, null: float, clear: float) -> tuple[Array, float]:
     """Return probabilities of the means on the grid, and the duality gap; see `fit_means`."""
-    counts = near.counts
-    likelihood = phi(near.z[:, None] - grid) + phi(near.z[:, None] + grid)
+    z, counts = near.averages[:, None], near.counts
+    likelihood = phi(z - grid) + phi(z + grid)
     p, gap = _most_likely(likelihood, counts)
     enough = counts @ np.log(likelihood @ p) - _CLOSE
     if null > 0:
@@ -156,31 +157,36 @@ def _most_likely(likelihood: Array, counts: Array) -> tuple[Array, float]:
 
 
 def _histogram(sample: Magnitudes, sigma: float, largest: float) -> tuple[_Binned, _Binned]:
-    """Return the bins to which means are fitted, and those beyond, the last of which may be empty."""
+    """Return the bins to which means are fitted, in units of sigma, and those beyond, in units of y.
+
+    The last of the bins beyond holds all entries that no rule changes, and may be empty.
+    """
+    if sample.cells is None or sample.moments is None:
+        magnitudes, counts = sample.nodes, sample.weights
+    else:
+        counts = sample.moments[:, 0]
+        used = counts > 0
+        counts = counts[used]
+        magnitudes = sample.cells.middle[used] + sample.cells.half[used] * (sample.moments[used, 1] / counts)
     with np.errstate(over="ignore"):
-        if sample.cells is None or sample.moments is None:
-            z, counts = np.minimum(sample.nodes / sigma, _HUGE), sample.weights
-        else:
-            counts = sample.moments[:, 0]
-            used = counts > 0
-            counts = counts[used]
-            mean = sample.moments[used, 1] / counts
-            z = np.minimum((sample.cells.middle[used] + sample.cells.half[used] * mean) / sigma, _HUGE)
+        z = magnitudes / sigma
     fitted = z <= min(largest, _LARGEST_FITTED) + _MARGIN
-    kept = z > largest + _MARGIN
-    between = ~fitted & ~kept
+    unchanged = z > largest + _MARGIN
+    between = ~fitted & ~unchanged
     near = _binned(np.floor(z[fitted] / _BIN), z[fitted], counts[fitted])
-    far = _binned(np.floor(np.log(z[between]) / np.log1p(_FAR_BIN)), z[between], counts[between])
-    rest = counts[kept].sum()
-    average = counts[kept] @ z[kept] / rest if rest else 0.0
-    return near, _Binned(np.append(far.z, average), np.append(far.counts, rest))
+    far = _binned(np.floor(np.log(z[between]) / np.log1p(_FAR_BIN)), magnitudes[between], counts[between])
+    rest = counts[unchanged].sum()
+    average = (counts[unchanged] / rest) @ magnitudes[unchanged] if rest else 0.0
+    return near, _Binned(np.append(far.averages, average), np.append(far.counts, rest))
 
 
-def _binned(keys: Array, z: Array, counts: Array) -> _Binned:
-    """Return the bins of entries with the same key."""
+def _binned(keys: Array, values: Array, counts: Array) -> _Binned:
+    """Return the bins of values with the same key."""
     bins, where = np.unique(keys, return_inverse=True)
     totals = np.bincount(where, counts, minlength=bins.size).astype(np.float64)
-    return _Binned(np.bincount(where, counts * z, minlength=bins.size) / totals, totals)
+    # Shares, not counts, times the values: their sum cannot overflow.
+    averages = np.bincount(where, counts / totals[where] * values, minlength=bins.size).astype(np.float64)
+    return _Binned(averages, totals)
 
 
 def _nnls(gram: Array, start: Array, slope: Array) -> Array:

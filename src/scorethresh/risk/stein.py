@@ -12,7 +12,7 @@ from .._validate import Array
 from ..rules import PiecewiseLinear, Rule, jumps_of, kinks_of
 from ..sample.cells import BANDWIDTHS_PER_CELL, Cells
 from ..sample.magnitudes import NODES, TO_WEIGHTS, Magnitudes, gather
-from .curve import RiskCurve, finite_part
+from .curve import RiskCurve, finite_part, or_infinity
 from .kernel import Kernel, PiecewisePolynomial, kernel_sums
 
 # Beyond this many (entry, threshold) pairs the kernel sums of an exact sample are taken on a compressed copy.
@@ -41,14 +41,9 @@ def stein_curve(
             else:
                 sums[:, : tried.size] = _general_sums(sample, tried, sigma, rule, kernel)
         sums[1:, tried.size :] = killed_sums(sample, sigma)[:, None]
-        dof, risk, square = _infinite_if_lost(sums)
+        dof, risk, square = or_infinity(sums)
         stderr = standard_error(risk, square, sample.size)
         return RiskCurve(thresholds, risk * sigma**2, dof, stderr * sigma**2, sample.size, sigma)
-
-
-def _infinite_if_lost(sums: Array) -> Array:
-    """Return the sums with infinity wherever an overflow left no number."""
-    return np.where(np.isfinite(sums), sums, np.inf)
 
 
 def killed_sums(sample: Magnitudes, sigma: float) -> Array:
@@ -56,7 +51,7 @@ def killed_sums(sample: Magnitudes, sigma: float) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         terms = np.square(sample.nodes / sigma) - 1
         # Weights of both signs times infinity add up to no number.
-        return _infinite_if_lost(np.array([sample.weights @ terms, sample.weights @ terms**2]))
+        return or_infinity(np.array([sample.weights @ terms, sample.weights @ terms**2]))
 
 
 def standard_error(total: Array, square: Array, size: int) -> Array:
@@ -65,7 +60,7 @@ def standard_error(total: Array, square: Array, size: int) -> Array:
         return np.full(total.shape, np.inf)
     with np.errstate(over="ignore", invalid="ignore"):
         error: Array = np.sqrt((square - total**2 / size).clip(min=0) * (size / (size - 1)))
-    return _infinite_if_lost(error)
+    return or_infinity(error)
 
 
 def add_jump(smooth: RiskCurve, rule: Rule, density: Callable[[Array], Array]) -> RiskCurve:
@@ -76,10 +71,12 @@ def add_jump(smooth: RiskCurve, rule: Rule, density: Callable[[Array], Array]) -
     """
     tried = finite_part(smooth.thresholds)
     jump = np.zeros(smooth.thresholds.size)
-    if tried.size:
-        for positions, heights in jumps_of(rule, tried):
-            jump[: tried.size] += heights * density(positions)
-    return dataclasses.replace(smooth, risk=smooth.risk + 2 * smooth.sigma**2 * jump, dof=smooth.dof + jump)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if tried.size:
+            for positions, heights in jumps_of(rule, tried):
+                jump[: tried.size] += heights * density(positions)
+        risk, dof = smooth.risk + 2 * smooth.sigma**2 * jump, smooth.dof + jump
+    return dataclasses.replace(smooth, risk=or_infinity(risk), dof=or_infinity(dof))
 
 
 def _check_cells(cells: Cells, thresholds: Array, rule: Rule, sigma: float, kernel: Kernel | None) -> None:

@@ -76,7 +76,7 @@ class Cells:
             _Zone(_NOISE_REACH * sigma, sigma / _CELLS_PER_SIGMA),
         ]
         marks = np.concatenate([[0.0], kinks, *(_zone_ends(kinks, zone.reach) for zone in zones)])
-        top = float(_LADDER[np.searchsorted(_LADDER, marks.max())])
+        top = float(_LADDER[min(np.searchsorted(_LADDER, marks.max()), _LADDER.size - 1)])
         lowest = float(thresholds[thresholds > 0].min(initial=np.inf))
         # Between the zones, and everywhere for rules that are not straight, cells grow with the magnitude.
         wanted = (top <= _LADDER) | ~_near(kinks, _LADDER, max(zone.reach for zone in zones)) | (fraction < np.inf)
@@ -129,7 +129,9 @@ class Cells:
         unit = float(1 / np.median(np.diff(self.edges[: tail_cell + 1])))
         first_key = _key(1 / 8, FINE)
         keys = np.arange(first_key, max(_key(self.top * unit, FINE), first_key) + 1)
-        table = np.searchsorted(self.edges, (keys << FINE).view(np.float64) / unit, side="right") - 1
+        with np.errstate(over="ignore"):  # the last key may stand for values beyond the last edge
+            starts = (keys << FINE).view(np.float64) / unit
+        table = (np.searchsorted(self.edges, starts, side="right") - 1).clip(max=len(self) - 1)
         table[0] = 0
         return CellTable(
             edges=self.edges,

@@ -1,4 +1,4 @@
-"""Bootstraps in closed form: what they tend to with infinitely many draws."""
+"""Bootstraps in closed form: their limits for infinitely many draws."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ... import _validate
 from ..._validate import Array
 from ...rules import Rule, entry_rule
 from ...sample.magnitudes import Magnitudes
-from ..curve import RiskCurve, finite_part
+from ..curve import RiskCurve, finite_part, or_infinity
 from ..gaussian import expectations, row_blocks, smooth_nodes
 from ..stein import killed_sums, standard_error, stein_curve
 from .base import Method
@@ -18,16 +18,36 @@ from .base import Method
 
 @dataclass(frozen=True)
 class CoupledBootstrap(Method):
-    """The coupled bootstrap of Oliveira, Lei and Tibshirani, at infinitely many draws.
+    """The coupled bootstrap at infinitely many draws.
 
-    Adds noise of variance ``alpha sigma^2`` to y and estimates, without bias, the risk at the noise level
-    ``sigma sqrt(1 + alpha)`` that results. ``debias`` extrapolates to alpha = 0 by ``2 CB(alpha) - CB(2 alpha)``.
+    Parameters
+    ----------
+    alpha : float
+        The variance of the added noise, over that of the noise.
+    debias : bool
+        Whether to extrapolate to alpha = 0, by ``2 CB(alpha) - CB(2 alpha)``.
 
-    Assumes nothing about the means. Fails when alpha is large (the risk is that of a noisier problem: 5% too high or
-    more at alpha = 0.05 without `debias`) and gets noisy when it is small; in effect it is SCORE with a bandwidth of
-    ``sqrt(alpha) sigma`` and a smoothed rule.
+    Notes
+    -----
+    The coupled bootstrap [1]_ adds noise of variance ``alpha sigma^2`` to y. It estimates, without bias, the risk at
+    the noise level ``sigma sqrt(1 + alpha)`` of the sum. With h = ``sqrt(alpha) sigma`` and Y ~ N(y_i, h^2) it is ::
 
-    ``stderr`` covers what that of `Score` does.
+        sum_i E (Y - x(Y))^2 - P (sigma^2 + h^2) + 2 (sigma^2 + h^2) sum_i cov(Y, x(Y)) / h^2
+
+    It assumes nothing about the means. If alpha is large it fails, because the risk is that of a noisier problem: at
+    alpha = 0.05 without `debias`, 5% too high or more. If alpha is small it is noisy. In effect it is SCORE with a
+    bandwidth of ``sqrt(alpha) sigma`` and a smoothed rule.
+
+    `stderr` covers the same as that of `Score`.
+
+    References
+    ----------
+    .. [1] N. L. Oliveira, J. Lei and R. J. Tibshirani, "Unbiased risk estimation in the normal means problem via
+       coupled bootstrap techniques", Electronic Journal of Statistics 18, 2024, arXiv:2111.09447.
+
+    See Also
+    --------
+    LittleBootstrap : Perturbs y for the degrees of freedom only.
 
     Examples
     --------
@@ -43,9 +63,10 @@ class CoupledBootstrap(Method):
         _validate.positive(self.alpha, "alpha")
 
     def resolution(self, size: int, sigma: float) -> float:
-        """Return the spread of the added noise."""
+        """Return the standard deviation of the added noise."""
         return float(np.sqrt(self.alpha) * sigma)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
         """Return the estimated risk of `rule` at the thresholds."""
         rule = entry_rule(rule, self)
@@ -62,7 +83,7 @@ class CoupledBootstrap(Method):
                 terms[1] += factor * (found.residual / sigma**2 - (1 + alpha) + 2 * (1 + alpha) * found.dof)
             sums[:2, part] = terms @ weights
             sums[2, part] = np.square(terms[1]) @ weights
-        dof, risk, square = sums
+        dof, risk, square = or_infinity(sums)
         stderr = standard_error(risk, square, sample.size)
         return RiskCurve(thresholds, risk * sigma**2, dof, stderr * sigma**2, sample.size, sigma)
 
@@ -71,15 +92,32 @@ class CoupledBootstrap(Method):
 class LittleBootstrap(Method):
     """Degrees of freedom from small perturbations of y, at infinitely many draws.
 
-    ``DOF = sum_i cov(Z, x(y_i + h Z)) / h`` with h = `scale` times sigma: Breiman's little bootstrap, Ye's generalised
-    degrees of freedom, and with ``scale=1`` Efron's parametric bootstrap around y.
+    Parameters
+    ----------
+    scale : float
+        The standard deviation of the perturbations, over sigma.
 
-    Assumes that the rule may be replaced by its smoothed version in the degrees of freedom, while the residual stays
-    that of the rule itself. Hence a bias of order ``scale^2``, and too many degrees of freedom for ``scale=1``: the
-    perturbed data are noisier than the data.
+    Notes
+    -----
+    ``DOF = sum_i cov(Z, x(y_i + h Z)) / h`` with h = `scale` times sigma. This is Breiman's little bootstrap [1]_ and
+    Ye's generalised degrees of freedom [2]_; with ``scale=1`` it is Efron's parametric bootstrap around y.
 
-    ``stderr`` covers what that of `Score` does, to the extent that the residual and the degrees of freedom are
-    independent.
+    The degrees of freedom are those of a smoothed rule, while the residual is that of the rule itself. The bias is of
+    order ``scale^2``. With ``scale=1`` there are too many degrees of freedom, because the perturbed data are noisier
+    than the data.
+
+    `stderr` covers the same as that of `Score`, if the residual and the degrees of freedom are independent.
+
+    References
+    ----------
+    .. [1] L. Breiman, "The little bootstrap and other methods for dimensionality selection in regression", Journal of
+       the American Statistical Association 87, 1992, doi:10.1080/01621459.1992.10475276.
+    .. [2] J. Ye, "On measuring and correcting the effects of data mining and model selection", Journal of the
+       American Statistical Association 93, 1998, doi:10.1080/01621459.1998.10474094.
+
+    See Also
+    --------
+    CoupledBootstrap : Perturbs y for the residual, too.
 
     Examples
     --------
@@ -94,9 +132,10 @@ class LittleBootstrap(Method):
         _validate.positive(self.scale, "scale")
 
     def resolution(self, size: int, sigma: float) -> float:
-        """Return the spread of the perturbations."""
+        """Return the standard deviation of the perturbations."""
         return self.scale * sigma
 
+    @np.errstate(over="ignore", invalid="ignore")
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
         """Return the estimated risk of `rule` at the thresholds."""
         rule = entry_rule(rule, self)
@@ -110,4 +149,4 @@ class LittleBootstrap(Method):
             dof[part], square[part] = found @ weights, np.square(found) @ weights
         stderr = np.hypot(smooth.stderr, 2 * sigma**2 * standard_error(dof, square, sample.size))
         risk = smooth.risk + 2 * sigma**2 * (dof - smooth.dof)
-        return RiskCurve(thresholds, risk, dof, stderr, sample.size, sigma)
+        return RiskCurve(thresholds, or_infinity(risk), or_infinity(dof), or_infinity(stderr), sample.size, sigma)
