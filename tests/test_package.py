@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,58 @@ def test_imports_go_one_way():
             assert layer_of(other) <= layer_of(name), f"{name} imports {other}"
     # No cycle, not even inside of a layer: the sort raises if there is one.
     list(graphlib.TopologicalSorter(graph).static_order())
+
+
+# Functions that turn a user's string into an object, once. Elsewhere a variant is a type.
+DOORS = {
+    ("_validate.py", "number"),
+    ("_validate.py", "thresholds"),
+    ("_validate.py", "choice"),
+    ("noise/models.py", "as_noise"),
+    ("risk/methods/__init__.py", "as_method"),
+    ("risk/methods/score.py", "_as_jump"),
+    ("rules/__init__.py", "as_rule"),
+    ("select/threshold.py", "_curve"),
+    ("select/threshold.py", "compare"),
+}
+
+
+def test_strings_become_objects_at_the_doors():
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                tests = [
+                    n for n in ast.walk(function) if isinstance(n, ast.Call) and "isinstance" in ast.unparse(n.func)
+                ]
+                if any(re.search(r"\bstr\b", ast.unparse(test)) for test in tests):
+                    found.add((path.relative_to(SOURCE).as_posix(), function.name))
+    assert found == DOORS
+
+
+def test_private_names_stay_in_their_module():
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) and node.module else []
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("self", "cls"):
+                names = [node.attr]
+            for name in names:
+                # Modules such as _validate are private to the package, not to a module.
+                private = name.startswith("_") and not name.startswith("__")
+                known = isinstance(node, ast.ImportFrom) and (SOURCE / f"{name}.py").exists()
+                assert not private or known, f"{path.name}:{node.lineno} uses {name}"
+
+
+def test_functions_and_files_are_short():
+    """A function has at most 60 lines below its docstring, a file 350 unless it says why at its top."""
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text()
+        tree = ast.parse(text)
+        assert len(text.splitlines()) <= 350 or "350 lines" in (ast.get_docstring(tree) or ""), path
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef):
+                start = function.body[0].end_lineno if ast.get_docstring(function) else function.lineno
+                assert function.end_lineno - start <= 60, f"{path.name}: {function.name}"
 
 
 def run(code):

@@ -211,7 +211,7 @@ def test_data_of_another_shape_are_refused():
 
 
 def test_bands(ax):
-    bands = [st.Band("haar 1 d", 0.5, 1.5, 0.025, curve()), st.Band("haar 2 d", 0.25, np.inf, 0.0, curve())]
+    bands = [st.Band("haar", 1, "d", 0.5, 1.5, 0.025, curve()), st.Band("haar", 2, "d", 0.25, np.inf, 0.0, curve())]
     assert plot_bands(denoised(np.zeros(4), bands), ax) is ax
     x, rows = drawn(ax, "threshold")
     assert (list(x), list(rows)) == ([3.0], [0])

@@ -147,7 +147,7 @@ def test_text_is_escaped(tmp_path):
     y = noisy((40,))
     denoiser = st.Denoiser(sigma=10.0, choose="bands")
     found = denoiser.run(y)
-    bands = [dataclasses.replace(b, name=f"</script><b>{{{{code}}}} {b.name}") for b in found.bands]
+    bands = [dataclasses.replace(b, wavelet=f"</script><b>{{{{code}}}} {b.wavelet}") for b in found.bands]
     text, data = written(tmp_path / "page.html", y, denoiser, dataclasses.replace(found, bands=tuple(bands)))
     assert "<b>" not in text
     assert data["bands"][0]["name"] == bands[0].name

@@ -143,6 +143,40 @@ def _factors(work, squares, kept, derivative, below, count, guided, t, v, consta
             work[below + x] += jump if low < g < limit else zero
 
 
+@numba.njit(fastmath=True, error_model="numpy")
+def _shrink(work, source, coefficients, squares, kept, slope, below, count, parts, size, guided, cut, var, constants):
+    """Multiply the coefficients of windows by factors that the norms over the parts at `source` decide."""
+    for j in range(size):
+        for x in range(count):
+            work[squares + x] = work[source + j * count + x] * work[source + j * count + x]
+        for part in range(1, parts):
+            at = source + (part * size + j) * count
+            for x in range(count):
+                work[squares + x] += work[at + x] * work[at + x]
+        _factors(work, squares, kept, slope, below, count, guided, cut[j], var[j], constants)
+        for part in range(parts):
+            at = coefficients + (part * size + j) * count
+            for x in range(count):
+                work[at + x] *= work[squares + x]
+
+
+@numba.njit(fastmath=True, error_model="numpy")
+def _spread(work, kept, slope, line, phases, count, step, bx, by, width, weight, divergence, first, pitch):
+    """Add the weight and the divergence of a window to all of its entries: along the row first, then down the rows."""
+    for x in range(width):
+        work[line + x] = 0.0
+        work[phases + x] = 0.0
+    for k in range(bx):
+        for x in range(count):
+            work[line + x * step + k] += work[kept + x]
+            work[phases + x * step + k] += work[slope + x]
+    for k in range(by):
+        at = first + k * pitch
+        for x in range(width):
+            weight[at + x] += work[line + x]
+            divergence[at + x] += work[phases + x]
+
+
 def sliding_dct(
     parts, planes, height, pitch, start, width, by, bx, step, guided,
     y, pilot, dy, dx, cut, var, constants, out, weight, divergence, work,
@@ -195,19 +229,10 @@ def sliding_dct(
             _down(work, q * by * row, top, by, row, dy, fold, coefficients + q * by * row)
             if guided:
                 _down(work, guides + q * by * row, top, by, row, dy, fold, models + q * by * row)
-        source = models if guided else coefficients
-        for j in range(planes * by * bx):
-            for x in range(count):
-                work[squares + x] = work[source + j * count + x] * work[source + j * count + x]
-            for part in range(1, parts):
-                at = source + (part * planes * by * bx + j) * count
-                for x in range(count):
-                    work[squares + x] += work[at + x] * work[at + x]
-            _factors(work, squares, kept, slope, below, count, guided, cut[j], var[j], constants)
-            for part in range(parts):
-                at = coefficients + (part * planes * by * bx + j) * count
-                for x in range(count):
-                    work[at + x] *= work[squares + x]
+        source, size = models if guided else coefficients, planes * by * bx
+        _shrink(
+            work, source, coefficients, squares, kept, slope, below, count, parts, size, guided, cut, var, constants
+        )
         for x in range(count):
             a = one / work[kept + x]
             more = one / (work[kept + x] + spread)
@@ -215,19 +240,8 @@ def sliding_dct(
             work[slope + x] = (a * work[slope + x] + more * work[below + x]) * share
         for q in range(depth):
             _up(work, coefficients + q * by * row, kept, count, top, by, bx, dy, fold, sums + q * by * row)
-        # Add the weight of a window to all of its entries: along the row first, then down the rows.
-        for x in range(width):
-            work[line + x] = 0.0
-            work[phases + x] = 0.0
-        for k in range(bx):
-            for x in range(count):
-                work[line + x * step + k] += work[kept + x]
-                work[phases + x * step + k] += work[slope + x]
-        for k in range(by):
-            at = (top + k) * pitch + start
-            for x in range(width):
-                weight[at + x] += work[line + x]
-                divergence[at + x] += work[phases + x]
+        first = top * pitch + start
+        _spread(work, kept, slope, line, phases, count, step, bx, by, width, weight, divergence, first, pitch)
         for k in range(by if r == height - 1 else step):
             for q in range(depth):
                 at = sums + (q * by + (top + k) % by) * row

@@ -29,7 +29,8 @@ MIN_REGION = {1: 16, 2: 5, 3: 3}
 MIN_EQUAL_SHARE = 1e-3
 
 # Channels are rotated into each other if their noise levels differ by at most this factor. Rotation spreads errors
-# evenly: it gains where channels resemble each other at the same noise, and costs the quiet ones where they don't.
+# evenly over the channels, which costs the quiet part of a noisy one. On crops of astronaut, chelsea and coffee the
+# error together over that alone was 0.70 at equal levels, 0.94 at a factor of 2, 1.03 at 3, 1.7 at 4 and 5 at 20.
 MOST_LEVEL_RATIO = 2.0
 
 # How far from 1 the estimated noise level of a rotated channel must be to be used, and the least level that is used.

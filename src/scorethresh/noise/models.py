@@ -34,6 +34,8 @@ class NoiseModel(abc.ABC):
     clips: ClassVar[bool] = True
     #: Whether few slices of a volume may be treated as channels.
     slices: ClassVar[bool] = False
+    #: What the noise level is measured in, for people to read.
+    level_units: ClassVar[str] = "in units of the data"
     #: Whether noise that channels share is looked for after they were rotated.
     checks_channels: bool = False
 
@@ -125,6 +127,7 @@ class PoissonNoise(NoiseModel):
     spares_constants: ClassVar[bool] = False
     clips: ClassVar[bool] = False
     slices: ClassVar[bool] = True
+    level_units: ClassVar[str] = "of the root of the counts, where the noise is even"
 
     def measure(self, y: NDArray[Any], missing: NDArray[np.bool_] | None) -> Stabiliser:
         """Return Anscombe's root; refuse what cannot be counts."""

@@ -23,6 +23,7 @@ from ..denoising.denoiser import Denoiser
 from ..denoising.layout import read_layout
 from ..denoising.result import Band, Denoised
 from ..denoising.what_if import varied_wavelet, what_if
+from ..noise.models import as_noise
 from ..risk.curve import finite_part
 from .plot import limits, view
 
@@ -168,8 +169,7 @@ def _summary(denoiser: Denoiser, found: Denoised) -> list[tuple[str, str]]:
     low, high = float(np.min(found.sigma)), float(np.max(found.sigma))
     shape = " × ".join(map(str, found.estimate.shape))
     mse, error = found.predicted_mse, found.stderr
-    poisson = isinstance(denoiser.noise, str) and denoiser.noise == "poisson"
-    units = "of the counts' root, where it is even" if poisson else "in units of the data"
+    units = as_noise(denoiser.noise, denoiser.sigma).level_units
     pairs = [
         ("data", f"{shape}, {found.estimate.dtype}"),
         ("noise level σ", f"{low:.4g}{f' to {high:.4g}' if high > low else ''}, {units}"),

@@ -244,27 +244,32 @@ def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Cho
 def sample_band(frame: Frame, key: BandKey, c: Floats, valid: NDArray[np.bool_] | None) -> list[Floats]:
     """Return, per piece, enough coefficients of a band, (1, parts, ...): of many, one per cell of a jittered grid.
 
-    Neighbours are alike, so few of them tell as much as all. The places are random within their cells, for on a
-    regular grid periodic structure would look like no other.
+    Neighbours are alike, so few of them tell as much as all. The places are random within their cells: on a regular
+    grid, or in few rows and columns, periodic structure would be missed or met too often.
     """
     ndim = c.ndim - 2
     enough = PLENTY_COEFFICIENTS if key.level <= 2 else MANY_COEFFICIENTS
     step = 1
     while c.size >> (step.bit_length() * ndim) >= enough:
         step *= 2
-    steps = [step if n >= MIN_SAMPLES * step else 1 for n in c.shape[2:]]
-    places = [jittered(n, s) for n, s in zip(c.shape[2:], steps, strict=True)]
-    return at_valid_centres(frame, key, c, valid, places)
+    steps = tuple(step if n >= MIN_SAMPLES * step else 1 for n in c.shape[2:])
+    return at_valid_centres(frame, key, c, valid, jittered_grid(c.shape[2:], steps))
 
 
-@functools.lru_cache(maxsize=64)
-def jittered(n: int, step: int) -> NDArray[np.int64] | None:
-    """Return one random index in each interval of `step` entries, the same ones at every call; None for all."""
-    if step == 1:
+@functools.lru_cache(maxsize=16)
+def jittered_grid(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[NDArray[np.int64], ...] | None:
+    """Return one random place in each cell of ``steps`` entries, an index per axis; None if that is every place.
+
+    The same places at every call.
+    """
+    if max(steps) == 1:
         return None
-    starts = np.arange(0, n, step)
-    out: NDArray[np.int64] = np.minimum(starts + np.random.default_rng([n, step]).integers(0, step, starts.size), n - 1)
-    return out
+    corners = np.meshgrid(*(np.arange(0, n, s) for n, s in zip(shape, steps, strict=True)), indexing="ij")
+    rng = np.random.default_rng([*shape, *steps])
+    return tuple(
+        np.minimum(corner.ravel() + rng.integers(0, s, corner.size), n - 1)
+        for corner, s, n in zip(corners, steps, shape, strict=True)
+    )
 
 
 def at_valid_centres(
@@ -272,19 +277,19 @@ def at_valid_centres(
     key: BandKey,
     c: Floats,
     valid: NDArray[np.bool_] | None,
-    places: Sequence[NDArray[np.int64] | None] | None,
+    places: tuple[NDArray[np.int64], ...] | None,
 ) -> list[Floats]:
     """Return, per piece, the coefficients at `places` whose filters are centred on a valid entry; all if none is."""
-    for axis, place in enumerate(places or (), start=2):
-        c = c if place is None else np.take(c, place, axis)
+    chosen: Any = (slice(None), slice(None), *places) if places is not None else ...
+    some = c[chosen]
     if valid is None:
-        return [c[i : i + 1] for i in range(len(c))]
-    for axis, n in enumerate(valid.shape[1:], start=1):
-        place = None if places is None else places[axis - 1]
-        count = c.shape[axis + 1] if place is None else int(place.max()) + 1
-        centres = frame.centres(key.level, count)
-        valid = np.take(valid, reflect_index(centres if place is None else centres[place], n), axis)
-    return [piece[None, :, some if some.any() else ...] for piece, some in zip(c, valid, strict=True)]
+        return [some[i : i + 1] for i in range(len(c))]
+    centres = [
+        reflect_index(frame.centres(key.level, count), n) for count, n in zip(c.shape[2:], valid.shape[1:], strict=True)
+    ]
+    index = np.ix_(*centres) if places is None else tuple(at[p] for at, p in zip(centres, places, strict=True))
+    good = [mask[index] for mask in valid]
+    return [piece[None, :, mask if mask.any() else ...] for piece, mask in zip(some, good, strict=True)]
 
 
 def border_variance_gain(band: BandNoise, c: Floats, threshold: float) -> float:

@@ -1,0 +1,66 @@
+"""The prediction: two readings of the error, averaged by their precision."""
+
+import math
+
+import numpy as np
+import pytest
+
+from scorethresh.risk.prediction import FilterRatio, NoiseEnergy, RiskSums, predict, risk_sums
+
+
+def test_sums_are_those_of_the_definition(rng):
+    residual, divergence, variance, weight = rng.uniform(size=(4, 6))
+    found = risk_sums(residual, divergence, variance, weight)
+    each = [weight[i] * (residual[i] - variance[i] + 2 * divergence[i]) for i in range(6)]
+    assert found.risk == pytest.approx(sum(each))
+    assert found.divergence == pytest.approx(sum(weight * divergence))
+    assert (found + RiskSums(1.0, 2.0)).divergence == pytest.approx(found.divergence + 2)
+
+
+def test_one_reading_wins_if_the_other_is_vague():
+    noise = NoiseEnergy(1000, 1.0, 1.0, 1.0)
+    sums = RiskSums(risk=100.0, divergence=50.0)
+    by_risk = predict(sums, noise, FilterRatio(1.0, 1e6))
+    assert by_risk.mse == pytest.approx(0.1, rel=1e-3)
+    # Per entry 2 sigma^4, and 2 sigma^2 times the filter's risk.
+    assert by_risk.stderr == pytest.approx(math.sqrt((2 + 2 * 0.05) / 1000), rel=1e-3)
+    by_filter = predict(sums, noise, FilterRatio(1.2, 1e-6))
+    assert by_filter.mse == pytest.approx(1.2 * 0.05, rel=1e-3)
+
+
+def test_equal_precision_takes_the_mean():
+    noise = NoiseEnergy(1000, 1.0, 1.0, 1.0)
+    spread = math.sqrt(2.1 / 1000) / 0.05
+    found = predict(RiskSums(100.0, 50.0), noise, FilterRatio(1.0, spread))
+    assert found.mse == pytest.approx((0.1 + 0.05) / 2)
+    assert found.stderr == pytest.approx(math.sqrt(2.1 / 1000 / 2))
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1.0, 1e150])
+def test_units_are_kept(unit):
+    noise = NoiseEnergy(1000, 1.0, 1.0, unit)
+    found = predict(RiskSums(100.0 * unit**2, 50.0 * unit**2), noise, FilterRatio(1.0, 0.35))
+    plain = predict(RiskSums(100.0, 50.0), NoiseEnergy(1000, 1.0, 1.0, 1.0), FilterRatio(1.0, 0.35))
+    assert found.mse == pytest.approx(plain.mse * unit**2)
+    assert found.stderr == pytest.approx(plain.stderr * unit**2)
+
+
+def test_clipped_noise_is_given_back():
+    """Half of the variance was cut off: the residual misses half of sigma^2, the estimate half of the divergence."""
+    noise = NoiseEnergy(1000, 1.0, 1.0, 1.0, left=0.5)
+    whole = predict(RiskSums(100.0, 50.0), NoiseEnergy(1000, 1.0, 1.0, 1.0), FilterRatio(1.0, 1e6))
+    assert predict(RiskSums(100.0, 50.0), noise, FilterRatio(1.0, 1e6)).mse == pytest.approx(
+        whole.mse + 0.5 * (1 - 0.05), rel=1e-3
+    )
+
+
+def test_a_prediction_covers_a_known_filter(rng):
+    """Shrinking noise of mean 0 by 0.3 has error 0.09 and divergence 0.3."""
+    y = rng.normal(size=(200, 5000))
+    errors = []
+    for row in y:
+        sums = risk_sums((0.7 * row) ** 2, np.full(row.size, 0.3), 1.0, 1.0)
+        found = predict(sums, NoiseEnergy(row.size, 1.0, 1.0, 1.0), FilterRatio(1.0, 1e6))
+        errors.append((found.mse - np.mean((0.3 * row) ** 2)) / found.stderr)
+    assert abs(np.mean(errors)) < 4 / math.sqrt(len(errors))
+    assert np.std(errors) < 1.2

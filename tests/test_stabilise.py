@@ -1,0 +1,143 @@
+"""Stabilised data have noise of level 1, and the way back is that of the definition."""
+
+import numpy as np
+import pytest
+import pywt
+from scipy.stats import poisson
+
+import scorethresh as st
+from scorethresh.denoising.denoiser import Denoiser
+from scorethresh.denoising.stabilise import stabilise
+from scorethresh.noise.models import CorrelatedNoise, NoiseModel, PoissonNoise, WhiteNoise, as_noise
+from scorethresh.noise.stabilisers import AnscombeRoot, Scaling, Transformed
+
+# Noise keeps it from looking clipped.
+CAMERA = pywt.data.camera()[100:228, 150:278] + np.random.default_rng(1).normal(size=(128, 128))
+
+
+def stabilised(y, **options):
+    return Denoiser(**options).stabilised(y)[1]
+
+
+@pytest.mark.parametrize(
+    ("y", "options"),
+    [
+        (CAMERA, {"sigma": 3.0}),
+        (CAMERA.astype(np.float32), {"sigma": 3.0}),
+        (np.stack([CAMERA, CAMERA + 9], axis=-1), {"sigma": [3.0, 4.0], "channel_axis": -1}),
+        (np.stack([CAMERA, CAMERA + 9], axis=-1), {"sigma": [3.0, 40.0], "channel_axis": -1}),
+        (CAMERA, {"sigma": np.linspace(1, 5, CAMERA.size).reshape(CAMERA.shape)}),
+        (CAMERA, {"noise": np.linspace(1, 5, CAMERA.size).reshape(CAMERA.shape)}),
+        (CAMERA * (1 + 2j), {"sigma": 3.0}),
+        (np.stack([CAMERA] * 3), {"sigma": 3.0}),
+    ],
+)
+def test_there_and_back_is_the_identity(y, options):
+    values, back = stabilised(y, **options)
+    np.testing.assert_allclose(back.restore(values).estimate, y, rtol=2e-5, atol=2e-4)
+
+
+def test_the_noise_has_level_1_and_no_correlation_across_channels(rng):
+    sigma = np.array([3.0, 5.0, 4.0])
+    noise = rng.normal(size=(200, 200, 3)) * sigma
+    values, back = stabilised(np.round(1000 * CAMERA[:1, :1, None]) + noise, sigma=sigma, channel_axis=-1)
+    assert back.rotation is not None
+    np.testing.assert_allclose(np.cov(values.reshape(3, -1)), np.eye(3), atol=4 / 200)
+
+
+def test_channels_of_unequal_noise_are_not_made_worse_by_each_other(rng):
+    """Levels 1, 1 and 20: rotated into each other, the last came out five times worse than alone."""
+    sigma = np.array([1.0, 1.0, 20.0])
+    clean = np.stack([CAMERA, CAMERA * 0.8 + 20, 200 - CAMERA * 0.5], axis=-1)
+    y = clean + rng.normal(size=clean.shape) * sigma
+    together = st.denoise(y, sigma=sigma, channel_axis=-1)
+    for k in range(3):
+        alone = st.denoise(y[..., k], sigma=sigma[k])
+        assert np.mean((together[..., k] - clean[..., k]) ** 2) < 1.05 * np.mean((alone - clean[..., k]) ** 2)
+
+
+def test_the_error_of_unequal_channels_is_predicted(rng):
+    sigma = np.array([1.0, 1.0, 20.0])
+    clean = np.stack([CAMERA] * 3, axis=-1)
+    found = st.Denoiser(sigma=sigma, channel_axis=-1).run(clean + rng.normal(size=clean.shape) * sigma)
+    assert found.predicted_mse == pytest.approx(np.mean((found.estimate - clean) ** 2), rel=0.25)
+
+
+def test_moments_of_a_map_are_those_of_its_valid_entries(rng):
+    scale = rng.uniform(1, 3, size=(1, 1, 5, 6))
+    valid = rng.random((5, 6)) < 0.5
+    found = Scaling(scale).moments(np.zeros((1, 1, 5, 6)), valid)
+    assert found.second * found.unit**2 == pytest.approx(np.mean(scale[0, 0][valid] ** 2))
+    assert found.fourth * found.unit**4 == pytest.approx(np.mean(scale[0, 0][valid] ** 4))
+
+
+def test_errors_of_rotated_channels_count_by_the_mean_level_and_others_by_their_own():
+    scale = np.array([1.0, 3.0]).reshape(2, 1, 1)
+    values = np.zeros((1, 4))
+    assert Scaling(scale).local_noise(values, None, (slice(4),)).weight == 5
+    assert Scaling(scale).local_noise(values, 1, (slice(4),)).weight == 9
+
+
+@pytest.mark.parametrize("mean", [0.5, 2.0, 30.0])
+def test_counts_have_the_variance_and_the_slope_of_the_definition(mean):
+    """By direct sums over the Poisson law; the slope by differences of the mean of the root."""
+    counts = np.arange(400)
+
+    def root_mean(m):
+        return poisson.pmf(counts, m) @ AnscombeRoot().forward(counts)
+
+    z = root_mean(mean)
+    variance, weight = AnscombeRoot().local_noise(np.array([[z]]), None, ())
+    exact = poisson.pmf(counts, mean) @ AnscombeRoot().forward(counts) ** 2 - z**2
+    slope = 0.002 * mean / (root_mean(1.001 * mean) - root_mean(0.999 * mean))
+    assert variance[0] == pytest.approx(exact, abs=2e-3)
+    assert weight[0] == pytest.approx(slope**2, rel=0.01)
+    assert AnscombeRoot().inverse(np.array([z]))[0] == pytest.approx(mean, rel=1e-3)
+
+
+class Speckle(NoiseModel):
+    """Multiplicative noise of a known level: its logarithm is nearly Gaussian."""
+
+    def __init__(self, level):
+        self.level = level
+
+    def measure(self, y, missing):
+        def back(z):
+            return np.exp(self.level * z)
+
+        return Transformed(lambda y: np.log(y) / self.level, back, lambda z: self.level * back(z))
+
+
+def test_a_noise_model_of_the_users_own(rng):
+    clean = CAMERA + 20
+    y = clean * np.exp(rng.normal(scale=0.1, size=clean.shape))
+    found = st.Denoiser(noise=Speckle(0.1)).run(y)
+    true = np.mean((found.estimate - clean) ** 2)
+    assert true < 0.4 * np.mean((y - clean) ** 2)
+    assert true < np.mean((st.denoise(y) - clean) ** 2)
+    assert found.predicted_mse == pytest.approx(true, rel=0.3)
+
+
+def test_names_become_models_once():
+    assert isinstance(as_noise("white", 3.0), WhiteNoise)
+    assert isinstance(as_noise("poisson", None), PoissonNoise)
+    assert as_noise("correlated", None).power is None
+    assert isinstance(as_noise(np.ones((3, 3)), None), CorrelatedNoise)
+    model = Speckle(0.1)
+    assert as_noise(model, None) is model
+    with pytest.raises(ValueError, match="sigma goes with white noise"):
+        as_noise(model, 1.0)
+
+
+def test_a_model_that_lacks_something_is_refused():
+    class Nothing(NoiseModel):
+        pass
+
+    with pytest.raises(TypeError, match="measure"):
+        Nothing()
+
+
+def test_constant_data_hold_no_noise():
+    assert stabilised(np.ones((40, 40))) is None
+    layout = Denoiser().stabilised(np.ones((40, 40)))[0]
+    assert stabilise(layout, WhiteNoise(2.0)) is None
