@@ -39,15 +39,15 @@ class Rule(abc.ABC):
         Optional. How many entries one decision is about: 1 (the default) for a rule on entries; more for a rule on
         the norms of blocks.
 
+    See Also
+    --------
+    PiecewiseLinear : Base class of rules made of straight pieces; their risk curves are the fastest.
+
     Notes
     -----
     Required: ``__call__``, ``derivative`` and ``jumps``. Optional: ``kinks``, ``polynomial_width``, ``block_size``.
     All methods take every rule through these members: the degrees of freedom are the sum of the derivatives plus, per
     jump, its height times the density of the entries at its position.
-
-    See Also
-    --------
-    PiecewiseLinear : Base class of rules made of straight pieces; their risk curves are the fastest.
 
     Examples
     --------

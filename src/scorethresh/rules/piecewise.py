@@ -35,13 +35,13 @@ class PiecewiseLinear(Odd):
     A subclass states its `pieces`, and its `jumps` if it has any. Both are called with arrays of thresholds, so they
     should be plain arithmetic. The positions of jumps must grow with the threshold.
 
-    Notes
-    -----
-    A risk curve of such a rule takes one pass over the sorted sample, however many thresholds it has.
-
     See Also
     --------
     Rule : What every rule must have.
+
+    Notes
+    -----
+    A risk curve of such a rule takes one pass over the sorted sample, however many thresholds it has.
 
     Examples
     --------
@@ -88,6 +88,10 @@ _ZERO = Piece(0.0, 0.0, 0.0)
 class Hard(PiecewiseLinear):
     """Keep entries with ``|y| >= threshold`` and set the rest to zero.
 
+    See Also
+    --------
+    Soft, Step : ``Hard = Soft + Step``.
+
     Notes
     -----
     ``HT(y) = y 1(|y| >= threshold)``. A tie is kept. The rule jumps by the threshold, so Stein's lemma does not apply
@@ -97,10 +101,6 @@ class Hard(PiecewiseLinear):
     ----------
     .. [1] C.-A. Deledalle, G. Peyré and J. Fadili, "Stein COnsistent Risk Estimator (SCORE) for hard thresholding",
        SPARS 2013, hal-00776303.
-
-    See Also
-    --------
-    Soft, Step : ``Hard = Soft + Step``.
 
     Examples
     --------
@@ -123,6 +123,10 @@ class Hard(PiecewiseLinear):
 class Soft(PiecewiseLinear):
     """Shrink every entry by the threshold: ``sign(y) max(|y| - threshold, 0)``.
 
+    See Also
+    --------
+    Hard, Firm, Garrote
+
     Notes
     -----
     The rule is continuous, and `Sure` is unbiased for it [1]_. It minimises ``(x - y)^2 / 2 + threshold |x|``.
@@ -131,10 +135,6 @@ class Soft(PiecewiseLinear):
     ----------
     .. [1] D. L. Donoho and I. M. Johnstone, "Adapting to unknown smoothness via wavelet shrinkage", Journal of the
        American Statistical Association 90, 1995, doi:10.1080/01621459.1995.10476626.
-
-    See Also
-    --------
-    Hard, Firm, Garrote
 
     Examples
     --------
@@ -151,6 +151,10 @@ class Soft(PiecewiseLinear):
 class Step(PiecewiseLinear):
     """The difference between hard and soft thresholding: 0 below the threshold, ``threshold * sign(y)`` from it on.
 
+    See Also
+    --------
+    Hard, Soft
+
     Notes
     -----
     This is D of the decomposition ``HT = ST + D`` in [1]_, which isolates the jump of hard thresholding. The rule here
@@ -161,10 +165,6 @@ class Step(PiecewiseLinear):
     ----------
     .. [1] C.-A. Deledalle, G. Peyré and J. Fadili, "Stein COnsistent Risk Estimator (SCORE) for hard thresholding",
        SPARS 2013, hal-00776303.
-
-    See Also
-    --------
-    Hard, Soft
 
     Examples
     --------
@@ -193,6 +193,10 @@ class Firm(PiecewiseLinear):
     ratio : float
         Where the identity begins, over the threshold; above 1.
 
+    See Also
+    --------
+    Hard, Soft : The limits for a ratio of 1 and of infinity.
+
     Notes
     -----
     ``Firm(gamma)`` minimises ``(x - y)^2 / 2`` plus the MCP penalty with parameter gamma.
@@ -202,10 +206,6 @@ class Firm(PiecewiseLinear):
     H.-Y. Gao and A. G. Bruce, "WaveShrink with firm shrinkage", Statistica Sinica 7, 1997.
     C.-H. Zhang, "Nearly unbiased variable selection under minimax concave penalty", Annals of Statistics 38, 2010,
     doi:10.1214/09-AOS729.
-
-    See Also
-    --------
-    Hard, Soft : The limits for a ratio of 1 and of infinity.
 
     Examples
     --------
@@ -235,14 +235,14 @@ class Scad(PiecewiseLinear):
     a : float
         Where the identity begins, over the threshold; above 2. Fan and Li suggest 3.7.
 
+    See Also
+    --------
+    Firm : The rule of the MCP penalty, which also leaves large entries alone.
+
     References
     ----------
     J. Fan and R. Li, "Variable selection via nonconcave penalized likelihood and its oracle properties", Journal of
     the American Statistical Association 96, 2001, doi:10.1198/016214501753382273.
-
-    See Also
-    --------
-    Firm : The rule of the MCP penalty, which also leaves large entries alone.
 
     Examples
     --------

@@ -22,14 +22,14 @@ UNSHRUNK_BEYOND = 1e17
 class Garrote(Odd):
     """The non-negative garrote: ``y - threshold^2 / y`` above the threshold, zero below.
 
+    See Also
+    --------
+    Firm, Scad : Other continuous rules that shrink large entries less than `Soft` does.
+
     References
     ----------
     H.-Y. Gao, "Wavelet shrinkage denoising using the non-negative garrote", Journal of Computational and Graphical
     Statistics 7, 1998, doi:10.1080/10618600.1998.10474789.
-
-    See Also
-    --------
-    Firm, Scad : Other continuous rules that shrink large entries less than `Soft` does.
 
     Examples
     --------
@@ -59,6 +59,10 @@ class Bridge(Odd):
     q : float
         The power of the penalty, strictly between 0 and 1. ``q = 1/2`` is half thresholding.
 
+    See Also
+    --------
+    Hard, Soft : The limits for q = 0 and q = 1.
+
     Notes
     -----
     The threshold is where the rule jumps, from 0 to ``2 (1 - q) / (2 - q)`` times the threshold; it fixes c. Above it
@@ -70,10 +74,6 @@ class Bridge(Odd):
     doi:10.1214/aos/1015957397.
     Z. Xu, X. Chang, F. Xu and H. Zhang, "L1/2 regularization: a thresholding representation theory and a fast
     solver", IEEE Transactions on Neural Networks and Learning Systems 23, 2012, doi:10.1109/TNNLS.2012.2197412.
-
-    See Also
-    --------
-    Hard, Soft : The limits for q = 0 and q = 1.
 
     Examples
     --------

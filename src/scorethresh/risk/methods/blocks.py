@@ -23,6 +23,10 @@ MAX_BANDWIDTH = 0.5
 class BlockScore(BlockMethod):
     """SCORE for a rule on the norms of blocks, with a boxcar kernel for the density of the norms at the jump.
 
+    See Also
+    --------
+    Score : SCORE for rules on entries.
+
     Notes
     -----
     For n blocks of d entries with norms r, and the radial rule g, the degrees of freedom are estimated by ::
@@ -37,10 +41,6 @@ class BlockScore(BlockMethod):
     It does not cover the noise of the kernel.
 
     The sample is that of the norms and must be exact: a boxcar has edges inside the cells of a compressed one.
-
-    See Also
-    --------
-    Score : SCORE for rules on entries.
 
     Examples
     --------

@@ -15,16 +15,28 @@ from .base import Method
 
 @dataclass(frozen=True)
 class Jansen(Method):
-    """Stein's formula with the density of pure noise at the jump: for hard thresholding ``DOF = n1 + 2 P t phi(t)``.
+    """Jansen's estimator: Stein's formula with the density of pure noise at the jump.
 
-    Here t is the threshold over sigma and n1 the number of entries above it.
+    See Also
+    --------
+    Score : Estimates the density at the jump from the data.
 
-    Assumes that next to all means are 0. It is then nearly unbiased and less noisy than any kernel. Where they are
-    not, it misses the entries that the signal brings near the threshold: 35 to 67% of the degrees of freedom for
-    dense signals, and the threshold that it picks is too low.
+    Notes
+    -----
+    For hard thresholding ``DOF = n1 + 2 P t phi(t)``, with t the threshold over sigma and n1 the number of entries
+    above it.
 
-    ``stderr`` is that of the part without the jump, which is all that is random here; as with `Score`, it counts the
-    spread of the means.
+    It assumes that nearly all means are 0. It is then nearly unbiased and less noisy than any kernel. For dense
+    signals it misses the entries that the signal brings near the threshold, 35 to 67% of the degrees of freedom, and
+    it picks a threshold that is too low.
+
+    `stderr` is that of the part without the jump; the jump's part is not random here. As with `Score`, it includes
+    the spread of the means.
+
+    References
+    ----------
+    M. Jansen, "Information criteria for variable selection under sparsity", Biometrika 101, 2014,
+    doi:10.1093/biomet/ast055.
 
     Examples
     --------
@@ -34,7 +46,7 @@ class Jansen(Method):
     """
 
     def resolution(self, size: int, sigma: float) -> float:
-        """Return the noise level, for no kernel is used."""
+        """Return the noise level: no kernel is used."""
         return sigma
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:

@@ -21,26 +21,38 @@ from .base import Method
 
 @dataclass(frozen=True)
 class Mixture(Method):
-    """The exact risk at a likely distribution of the means (Kiefer and Wolfowitz's NPMLE, and sparser ones).
-
-    Fits the distribution G of the ``|x0_i|`` by maximum likelihood and returns ``sum_i E (x(Y) - x0)^2`` under it, for
-    any rule. No bandwidth: the density of y is a normal one smoothed by sigma, and only such densities are fitted.
-
-    The most likely G overfits: it makes means of the largest of the noise. So it is averaged with two sparser fits,
-    each only if the data speak little against it: its log-likelihood is at most 2 below the largest.
+    """The exact risk under the fitted distribution of the means (the NPMLE of Kiefer and Wolfowitz, and sparser fits).
 
     Parameters
     ----------
     null : float
-        The first of these takes so many more entries to have mean 0 for certain; in the second, means are 0 or at
-        least ``sigma (sqrt(2 log P) + 3)``. With ``null=0`` there are neither: plain maximum likelihood.
+        The number of entries, added to the data, whose mean is known to be 0 in the first sparser fit. With
+        ``null=0`` there are no sparser fits: plain maximum likelihood.
+
+    See Also
+    --------
+    Means : The fitted distribution.
+    Score : ``Score(density="mixture")`` takes only the density at the jump from the fit.
 
     Notes
     -----
-    Assumes white Gaussian noise of level sigma, as all methods do, and leans on it: heavy tails are read as signal. At
-    a few hundred entries G is known badly, and the level even more so.
+    The method fits the distribution G of the ``|x0_i|`` by maximum likelihood [1]_ and returns ``P E (x(Y) - x0)^2``
+    under it, for any rule. It has no bandwidth: the density of y is a mixture of normals of width sigma, and only such
+    densities are fitted.
 
-    ``stderr`` is that of SCORE with a Gaussian kernel of half a sigma, which is noisier.
+    The most likely G overfits: it explains the largest noise by means. It is averaged with two sparser fits. In the
+    first, `null` more entries have mean 0; in the second, every mean is 0 or at least ``sigma (sqrt(2 log P) + 3)``.
+    A sparser fit takes part only if its log-likelihood is at most 2 below the largest.
+
+    The method relies on white Gaussian noise of level sigma more than others do: it takes heavy tails for signal. A
+    few hundred entries determine G poorly, and the level of the risk more poorly still.
+
+    `stderr` is that of SCORE with a Gaussian kernel of half a sigma, which is noisier.
+
+    References
+    ----------
+    .. [1] J. Kiefer and J. Wolfowitz, "Consistency of the maximum likelihood estimator in the presence of infinitely
+       many incidental parameters", Annals of Mathematical Statistics 27, 1956, doi:10.1214/aoms/1177728066.
 
     Examples
     --------
@@ -61,7 +73,7 @@ class Mixture(Method):
     def fit(self, y: Any, *, sigma: float) -> Means:
         """Return the distribution of the means of y, or of its sample, with the duality gap of the fit.
 
-        Entries more than 7 sigma beyond the universal threshold take no part.
+        Entries more than 7 sigma above the universal threshold take no part.
 
         >>> y = np.repeat([0.1, -5.0], 50)
         >>> means = Mixture(null=0).fit(y, sigma=1.0)
@@ -73,7 +85,7 @@ class Mixture(Method):
         return fit_means(sample, sigma=sigma, largest=default_thresholds(sample.size, sigma)[-2], null=self.null)
 
     def resolution(self, size: int, sigma: float) -> float:
-        """Return half of the noise level: the fit needs a histogram of the sample, no more."""
+        """Return half of the noise level: the fit needs no more than a histogram."""
         return sigma / 2
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:

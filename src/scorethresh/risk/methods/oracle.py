@@ -18,19 +18,25 @@ from .base import Method
 
 @dataclass(frozen=True, eq=False)
 class Oracle(Method):
-    """The exact risk ``E ||x(y) - x0||^2`` and degrees of freedom, for experiments in which the means are known.
-
-    In closed form for rules of straight pieces, such as hard thresholding; by quadrature for others.
+    """The exact risk ``E ||x(y) - x0||^2`` and degrees of freedom, for experiments with known means.
 
     Parameters
     ----------
     x0 : array_like
-        The true means, as many as there are entries in y.
+        The true means, one per entry of y.
+
+    See Also
+    --------
+    Score, Mixture : Estimates that do not need the means.
 
     Notes
     -----
-    ``stderr`` is 0: nothing is estimated. With more than 4096 means these are compressed, which keeps every figure
-    to rounding of the largest on the curve.
+    Rules made of straight pieces, such as hard thresholding, have a closed form. At one mean x, with
+    ``a = (-t - x) / sigma``, ``b = (t - x) / sigma`` and ``p0 = Phi(b) - Phi(a)``, the risk of hard thresholding is
+    ``sigma^2 (1 - p0 + b phi(b) - a phi(a)) + x^2 p0``. Other rules are integrated by quadrature.
+
+    `stderr` is 0: nothing is estimated. More than 4096 means are compressed; results then differ by rounding of the
+    largest value on the curve.
 
     Examples
     --------
@@ -50,7 +56,7 @@ class Oracle(Method):
         object.__setattr__(self, "_means", Magnitudes(means, counts.astype(np.float64), x0.size))
 
     def resolution(self, size: int, sigma: float) -> float:
-        """Return the noise level: nothing finer in the sample matters, for only its size is used."""
+        """Return the noise level: only the size of the sample is used."""
         return sigma
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:

@@ -43,6 +43,12 @@ class Score(Method):
         Whether the Gaussian kernel carries the paper's factor ``sqrt(1 + h^2 / sigma^2)``. The factor lowers the bias
         only for means closer than 0.7 sigma to the threshold.
 
+    See Also
+    --------
+    paper_bandwidth : The paper's bandwidth.
+    Mixture : The default method, which picks better thresholds at few entries.
+    Sure : For rules that do not jump.
+
     Notes
     -----
     For hard thresholding of P entries the degrees of freedom are estimated by ::
@@ -68,12 +74,6 @@ class Score(Method):
     ----------
     .. [1] C.-A. Deledalle, G. Peyré and J. Fadili, "Stein COnsistent Risk Estimator (SCORE) for hard thresholding",
        SPARS 2013, hal-00776303.
-
-    See Also
-    --------
-    paper_bandwidth : The paper's bandwidth.
-    Mixture : The default method, which picks better thresholds at few entries.
-    Sure : For rules that do not jump.
 
     Examples
     --------

@@ -14,11 +14,23 @@ from .base import Method
 
 @dataclass(frozen=True)
 class Sure(Method):
-    """Stein's Unbiased Risk Estimate: ``||y - x(y)||^2 - P sigma^2 + 2 sigma^2 sum_i x'(y_i)``.
+    """Stein's unbiased risk estimate (SURE), for rules that do not jump.
 
-    Unbiased for every continuous rule; refuses a rule that jumps, for which it is far too low.
+    See Also
+    --------
+    Score : For rules that jump.
 
-    ``stderr`` covers what that of `Score` does; there is no bias to leave out.
+    Notes
+    -----
+    The risk is estimated by ``||y - x(y)||^2 - P sigma^2 + 2 sigma^2 sum_i x'(y_i)`` [1]_. This is unbiased for every
+    continuous rule. A rule that jumps is refused, because the estimate would be far too low.
+
+    `stderr` covers the same as that of `Score`; there is no bias.
+
+    References
+    ----------
+    .. [1] C. M. Stein, "Estimation of the mean of a multivariate normal distribution", Annals of Statistics 9, 1981,
+       doi:10.1214/aos/1176345632.
 
     Examples
     --------
@@ -28,7 +40,7 @@ class Sure(Method):
     """
 
     def resolution(self, size: int, sigma: float) -> float:
-        """Return the scale on which the sample is looked at: the noise's own, for no kernel is used."""
+        """Return the noise level: no kernel is used."""
         return sigma
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
@@ -36,7 +48,7 @@ class Sure(Method):
         rule = entry_rule(rule, self)
         if len(rule.jumps(sigma)):
             msg = (
-                f"Sure cannot estimate the risk of {rule!r}: the rule jumps, and Stein's lemma leaves the jump out. "
+                f"Sure cannot estimate the risk of {rule!r}: the rule jumps, and Stein's lemma misses the jump. "
                 'Use Score(), or method="score".'
             )
             raise ValueError(msg)
