@@ -83,6 +83,33 @@ def test_a_pipeline_with_a_search_over_its_parameters():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(best)).transform(noisy), best.transform(noisy))
 
 
+class DoublePrecisionHard:
+    """A rule that returns float64 whatever it is given, as `np.where` with a float64 array does."""
+
+    def __call__(self, y, t):
+        return np.where(np.abs(y) >= t, y, 0.0).astype(np.float64)
+
+    def derivative(self, y, t):
+        return (np.abs(y) > t).astype(np.float64)
+
+    def jumps(self, t):
+        return [(t, t)]
+
+
+@pytest.mark.parametrize("domain", ["samples", "coefficients"])
+@pytest.mark.slow
+def test_a_rule_that_returns_double_precision_is_converted(domain):
+    """The synthesis once wrote float64 into the memory of float32 arrays: a heap overflow."""
+    noisy = spectra(rows=8, length=512)[1].astype(np.float32)
+    expected = ThresholdDenoiser(domain=domain, sigma=0.2).fit(noisy)
+    found = ThresholdDenoiser(domain=domain, sigma=0.2, rule=DoublePrecisionHard()).fit(noisy)
+    found.thresholds_ = expected.thresholds_
+    denoised = found.transform(noisy)
+    assert denoised.dtype == np.float32
+    # The rules differ by the rounding of a threshold to single precision at most.
+    np.testing.assert_allclose(denoised, expected.transform(noisy), rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
