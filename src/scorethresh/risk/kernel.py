@@ -39,6 +39,10 @@ def paper_bandwidth(size: int, sigma: float) -> float:
     float
         ``6 sigma / P^(1/3)``, in units of y.
 
+    See Also
+    --------
+    Score : The method that uses it.
+
     Notes
     -----
     The bias of SCORE is of order h^2 and its variance of order 1/(P h). With this h both are of order ``P^(-2/3)``,
@@ -49,10 +53,6 @@ def paper_bandwidth(size: int, sigma: float) -> float:
     ----------
     .. [1] C.-A. Deledalle, G. Peyré and J. Fadili, "Stein COnsistent Risk Estimator (SCORE) for hard thresholding",
        SPARS 2013, hal-00776303.
-
-    See Also
-    --------
-    Score : The method that uses it.
 
     Examples
     --------

@@ -27,6 +27,10 @@ class CoupledBootstrap(Method):
     debias : bool
         Whether to extrapolate to alpha = 0, by ``2 CB(alpha) - CB(2 alpha)``.
 
+    See Also
+    --------
+    LittleBootstrap : Perturbs y for the degrees of freedom only.
+
     Notes
     -----
     The coupled bootstrap [1]_ adds noise of variance ``alpha sigma^2`` to y. It estimates, without bias, the risk at
@@ -43,11 +47,7 @@ class CoupledBootstrap(Method):
     References
     ----------
     .. [1] N. L. Oliveira, J. Lei and R. J. Tibshirani, "Unbiased risk estimation in the normal means problem via
-       coupled bootstrap techniques", Electronic Journal of Statistics 18, 2024, arXiv:2111.09447.
-
-    See Also
-    --------
-    LittleBootstrap : Perturbs y for the degrees of freedom only.
+       coupled bootstrap techniques", 2021, arXiv:2111.09447.
 
     Examples
     --------
@@ -97,6 +97,10 @@ class LittleBootstrap(Method):
     scale : float
         The standard deviation of the perturbations, over sigma.
 
+    See Also
+    --------
+    CoupledBootstrap : Perturbs y for the residual, too.
+
     Notes
     -----
     ``DOF = sum_i cov(Z, x(y_i + h Z)) / h`` with h = `scale` times sigma. This is Breiman's little bootstrap [1]_ and
@@ -114,10 +118,6 @@ class LittleBootstrap(Method):
        the American Statistical Association 87, 1992, doi:10.1080/01621459.1992.10475276.
     .. [2] J. Ye, "On measuring and correcting the effects of data mining and model selection", Journal of the
        American Statistical Association 93, 1998, doi:10.1080/01621459.1998.10474094.
-
-    See Also
-    --------
-    CoupledBootstrap : Perturbs y for the residual, too.
 
     Examples
     --------
