@@ -79,9 +79,9 @@ def test_the_noise_level_is_that_of_the_finest_diagonal_detail(rng):
 @pytest.mark.parametrize(
     ("coeffs", "message"),
     [
-        (np.ones(3), "coeffs must be the list that pywt.wavedec"),
+        (np.ones(3), "coeffs must be a list as pywt.wavedec returns it"),
         ([], "list of length 0"),
-        ([np.ones(3)], "a mean and no details"),
+        ([np.ones(3)], "an approximation and no details"),
         ([np.ones(3), "x"], "level 0 of coeffs must be an array"),
     ],
 )

@@ -1,16 +1,15 @@
 """The question that the paper leaves open: which bandwidth?
 
-Relative root mean squared error of the estimated risk near the best threshold (averaged over half a sigma on both
-sides), against the bandwidth h of SCORE's Gaussian kernel, for three signals and three P; the means are fixed, only
-the noise is drawn anew. Beside it, the choices that need no h. The level ``known density`` is Stein's formula with
-the true density at the jump: what remains is the noise of ``||y - x(y)||^2``, which all of them share.
+The figure shows the relative root mean squared error of the estimated risk near the best threshold (averaged over half
+a sigma on both sides) against the bandwidth h of SCORE's Gaussian kernel, for three signals and three P. The means are
+fixed; only the noise is redrawn. Beside each curve stand the choices that need no h. The line ``known density`` is
+Stein's formula with the true density at the jump: its error is the noise of ``||y - x(y)||^2``, which all share.
 
-What is seen: the error falls slowly up to the best h and rises steeply above it. The paper's h (circle) costs some 10%
-over the best one at P = 1e5, 30 to 45% at 1e4, and about doubles the error at 1e3: it falls too fast with P,
-and so starts too wide. The plug-in bandwidth has the least error that a Gaussian kernel can have, to a few per cent.
-Order 4 and sinc are better than any h, the more so the denser the signal, and the mixture is better than both in every
-panel. Where the signal is sparse and P small, the noise that all share is as large as the risk: no density gives the
-level of the risk there, only its shape.
+The error falls slowly up to the best h and rises steeply above it. Compared with the best h, the paper's h (circle)
+costs about 10% at P = 1e5, 30 to 45% at 1e4, and about doubles the error at 1e3: it decreases too fast with P, so it is
+too wide at small P. The plug-in bandwidth reaches the least error of a Gaussian kernel to within a few per cent. Order
+4 and sinc beat every h, by more for denser signals. The mixture beats both in every panel. If the signal is sparse and
+P small, the shared noise is as large as the risk: then no density gives the level of the risk, only its shape.
 
 The column ``density`` of the CSV is the part of the error that the density causes: the distance from the curve with
 the known density.
@@ -24,13 +23,12 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from tqdm import tqdm
 
 import scorethresh as st
-from scorethresh.risk.kernel import paper_bandwidth
 
 from .common import journal, parser, save
 
 
 def laplace(size, scale):
-    """Return that many evenly spaced quantiles of a Laplace distribution, so that the signal is the same for all P."""
+    """Return `size` evenly spaced quantiles of a Laplace distribution: the same signal at every P."""
     u = (np.arange(size) + 0.5) / size * 2 - 1
     return -scale * np.sign(u) * np.log1p(-np.abs(u))
 
@@ -68,14 +66,14 @@ def errors(size, signal, draws, rng):
     jump = truth.dof - st.risk_curve(x0, THRESHOLDS, sigma=1.0, rule="soft", method=st.Oracle(x0)).dof
     near = np.abs(THRESHOLDS - THRESHOLDS[np.argmin(truth.risk)]) < 0.51
     scale = truth.risk[near].mean()
-    paper = paper_bandwidth(size, 1.0)
+    paper = st.paper_bandwidth(size, 1.0)
     methods = {f"h = {h:.4g}": st.Score(h) for h in BANDWIDTHS.tolist()} | {"paper": st.Score("paper")} | METHODS
     found = {name: [] for name in ("known density", *methods)}
     for _ in range(draws):
         y = x0 + rng.normal(size=size)
         found["known density"].append(known_density(y, jump)[near])
         for name, method in methods.items():
-            if isinstance(method, st.Mixture):  # looks at the whole curve
+            if isinstance(method, st.Mixture):  # needs the whole curve
                 found[name].append(st.risk_curve(y, THRESHOLDS, sigma=1.0, method=method).risk[near])
             else:
                 found[name].append(st.risk_curve(y, THRESHOLDS[near], sigma=1.0, method=method).risk)
@@ -96,7 +94,7 @@ def errors(size, signal, draws, rng):
 
 @journal
 def draw(rows, sizes):
-    """Return the figure: a row per signal, a column per P; the error against h, and at its side the other choices."""
+    """Return the figure: a row per signal, a column per P; the error against h, and beside it the other choices."""
     figure = Figure(figsize=(7.2, 6.4))
     grid = figure.subplots(len(SIGNALS), 2 * len(sizes), squeeze=False, width_ratios=[2, 1] * len(sizes))
     for line, signal in zip(grid, SIGNALS, strict=True):

@@ -1,4 +1,4 @@
-"""What the scripts share: the command line, the look of the figures, the files."""
+"""Shared by the scripts: the command line, the style of the figures, the files."""
 
 import argparse
 import csv
@@ -24,7 +24,7 @@ journal = matplotlib.rc_context(LOOK)
 
 
 def parser(doc):
-    """Return a command line that knows ``--out``, described by the first line of a docstring."""
+    """Return a command line with the option ``--out``, described by the first line of a docstring."""
     made = argparse.ArgumentParser(description=doc.splitlines()[0])
     made.add_argument("--out", type=Path, default=Path("out/score2013"), help="folder for the PNG and the CSV")
     return made

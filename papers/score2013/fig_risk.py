@@ -1,16 +1,16 @@
 """The paper's experiment: true risk, SCORE and Jansen's estimate against the threshold.
 
-Sorted magnitudes ``1 / i^gamma`` scaled to a signal-to-noise ratio of 5.65 dB, one draw of 2e5 entries, and the
-paper's bandwidth ``6 sigma / P^(1/3)``. The paper doesn't name its gamma, so four are shown.
+Sorted magnitudes ``1 / i^gamma`` are scaled to a signal-to-noise ratio of 5.65 dB. The data are one draw of 2e5
+entries; the bandwidth is the paper's, ``6 sigma / P^(1/3)``. The paper does not state gamma, so four are shown.
 
-What is seen: SCORE follows the true risk for every gamma, and the true risk at its minimum is within 1.1% of the least.
-Jansen's estimate, which takes the density at the threshold to be that of pure noise, is as good for gamma = 1 and
-nearly so for 2, where next to all means are small. For gamma = 0.8 its threshold is too low and costs 3%. For
-gamma = 0.5 every mean is above sigma/2: no threshold beats y itself, SCORE keeps nearly all of it, and Jansen's
-estimate has a deep minimum that isn't there. For gamma = 2 some 30 entries carry the signal: the risk is flat beyond
-4.5 sigma, and the minima of both estimates fall somewhere on the flat part. The insets enlarge the neighbourhood of the
-minimum: there the level of one draw is off by the noise of ``||y - x(y)||^2``, some 0.003 per entry, and SCORE a little
-high for the width of its kernel; the shape is right.
+SCORE follows the true risk for every gamma, and the true risk at its minimum is within 1.1% of the least. Jansen's
+estimate assumes the density of pure noise at the threshold. It is as good for gamma = 1 and nearly as good for 2, where
+nearly all means are small. For gamma = 0.8 its threshold is too low and costs 3%. For gamma = 0.5 every mean is above
+sigma/2: no threshold beats y itself, SCORE keeps nearly all of it, and Jansen's estimate has a deep false minimum. For
+gamma = 2 about 30 entries carry the signal: the risk is flat beyond 4.5 sigma, and the minima of both estimates fall
+somewhere on the flat part. The insets enlarge the neighbourhood of the minimum. There the level of one draw is off by
+the noise of ``||y - x(y)||^2``, about 0.003 per entry, and SCORE is slightly high because of the width of its kernel;
+the shape is right.
 
 Run ``python -m papers.score2013.fig_risk``.
 """

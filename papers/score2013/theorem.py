@@ -1,22 +1,22 @@
 """Theorem 1 and its corollary: bias and variance of the degrees of freedom and of SCORE, per entry, against P.
 
-Hard thresholding at 2 sigma with the paper's bandwidth ``h = 6 sigma / P^(1/3)``. The theorem says a bias of order
-``h^2`` and a variance of order ``1 / (P h)``: both fall like ``P^(-2/3)``. The corollary carries this from the degrees
-of freedom to the risk if ``||x0||_4 = o(sqrt P)``. Two signals, alike at P = 100: a tenth of the entries at 3 sigma,
-which meets the condition; and a tenth of them at ``0.3 sigma sqrt(P)``, with ``||x0||_4 ~ P^(3/4)``, which doesn't.
+Hard thresholding at 2 sigma with the paper's bandwidth ``h = 6 sigma / P^(1/3)``. The theorem states a bias of order
+``h^2`` and a variance of order ``1 / (P h)``: both fall like ``P^(-2/3)``. The corollary extends this from the degrees
+of freedom to the risk if ``||x0||_4 = o(sqrt P)``. Two signals are equal at P = 100: a tenth of the entries at 3 sigma,
+which meets the condition; and a tenth at ``0.3 sigma sqrt(P)``, with ``||x0||_4 ~ P^(3/4)``, which does not.
 
-What is seen: the bias falls at the predicted rate, for both signals alike. So does the variance in the end: up to
-P = 1e7 it falls a little faster, like P^(-0.69) and P^(-0.75), because the counts and squares add a part of order 1/P
-that isn't negligible yet; between 1e9 and 1e12 the rates are within 0.004 of -2/3.
+The bias falls at the predicted rate for both signals. The variance does so for large P. Up to P = 1e7 it falls a little
+faster, like P^(-0.69) and P^(-0.75), because the counts and squares add a part of order 1/P that is not yet negligible;
+between 1e9 and 1e12 the rates are within 0.004 of -2/3.
 
-The condition is thus sufficient but, for hard thresholding, not necessary. It keeps the variance of ``||y||^2 / P`` in
-hand, which indeed doesn't fall for the second signal (dash-dotted line). But SCORE holds ``||y||^2`` less the squares
-of the entries that are kept, and the squares that remain are below lambda^2, however large the means: an entry far
-above the threshold adds sigma^2 to SCORE and nothing to its variance. The second signal even has the smaller error,
-for its large entries are nowhere near the threshold.
+The condition is sufficient but, for hard thresholding, not necessary. It bounds the variance of ``||y||^2 / P``, which
+does not fall for the second signal (dash-dotted line). But SCORE contains ``||y||^2`` minus the squares of the entries
+that are kept, and the remaining squares are below lambda^2, however large the means: an entry far above the threshold
+adds sigma^2 to SCORE and nothing to its variance. The second signal even has the smaller error, because its large
+entries are far from the threshold.
 
-Lines are exact (sums over independent entries of closed forms and quadratures), markers come from simulation; rates
-are fitted to the lines from P = 1e5 on.
+Lines are exact (sums over independent entries of closed forms and quadratures); markers are simulated. Rates are
+fitted to the lines from P = 1e5 on.
 
 Run ``python -m papers.score2013.theorem``.
 """
@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 
 import scorethresh as st
-from scorethresh.risk.kernel import kernel_moments, paper_bandwidth
+from scorethresh.risk.kernel import kernel_moments
 
 from .common import journal, parser, save
 
@@ -39,7 +39,7 @@ LABELS = {"meets": r"$\Vert x_0 \Vert_4 \sim P^{1/4}$", "fails": r"$\Vert x_0 \V
 
 
 def jump_bias(mean, h):
-    """Return the bias that one entry adds to the degrees of freedom: a Gaussian widened by h, less the Gaussian."""
+    """Return the bias that one entry adds to the degrees of freedom: a Gaussian widened by h, minus the Gaussian."""
     wide = sum(kernel_moments(mean, a, sigma=1.0, h=h)[0] - np.exp(-((mean - a) ** 2) / 2) for a in (LAM, -LAM))
     return LAM / np.sqrt(2 * np.pi) * float(wide)
 
@@ -61,7 +61,7 @@ def variances(mean, h):
 
 def exact(size, signal):
     """Return bias and variance of the estimates per entry, exactly."""
-    h = paper_bandwidth(size, 1.0)
+    h = st.paper_bandwidth(size, 1.0)
     large = SIGNALS[signal](size)
     bias = (1 - SHARE) * jump_bias(0.0, h) + SHARE * jump_bias(large, h)
     terms = [((1 - SHARE) * a + SHARE * b) / size for a, b in zip(variances(0.0, h), variances(large, h), strict=True)]

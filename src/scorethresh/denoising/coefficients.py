@@ -26,11 +26,15 @@ class Thresholded:
     Attributes
     ----------
     coeffs : list
-        With the structure that came in, for `pywt.waverec` and its kin.
+        In the structure of the input, for ``pywt.waverec`` and its relatives.
     selections : list
-        The `Selection` of every detail band, in the same structure, without the means.
+        The `Selection` of every detail band, in the same structure, without the approximations.
     sigma : float
-        The noise level that was used.
+        The noise level of the data that was used.
+
+    See Also
+    --------
+    threshold_coeffs : Returns this.
     """
 
     coeffs: list[Any]
@@ -46,27 +50,32 @@ def threshold_coeffs(
     method: str | Method | Selector = DEFAULT,
     norm: bool = False,
 ) -> Thresholded:
-    """Threshold what ``pywt.wavedec``, ``wavedec2``, ``wavedecn``, ``swt``, ``swt2`` or ``swtn`` returned.
+    """Threshold the coefficients of ``pywt.wavedec``, ``wavedec2``, ``wavedecn``, ``swt``, ``swt2`` or ``swtn``.
 
-    Every detail band gets the threshold of least estimated risk; means are left as they are.
+    Every detail band gets the threshold of least estimated risk. Approximations are not changed.
 
     Parameters
     ----------
     coeffs : list
         Coarsest level first, as PyWavelets orders them.
     sigma : float, optional
-        The noise level of the data; for orthogonal wavelets it is that of every band too. By default it is estimated:
-        the median magnitude of the finest detail over 0.6745.
+        The noise level of the data. For orthogonal wavelets every band has the same. If None it is estimated by the
+        median magnitude of the finest detail, divided by 0.6745.
     rule, method
         As in `select_threshold`.
     norm : bool
-        Whether the stationary transform was made with ``norm=True``, which halves the noise variance per level and
-        axis.
+        Whether the stationary transform was computed with ``norm=True``, which halves the noise variance per level
+        and transformed axis.
 
     Returns
     -------
     Thresholded
-        ``.coeffs`` in the structure that came in, ``.selections`` of the bands.
+        ``.coeffs`` in the structure of the input, ``.selections`` of the bands.
+
+    See Also
+    --------
+    select_threshold : The choice for one band.
+    denoise : Denoise data without choosing a transform.
 
     Examples
     --------
@@ -80,7 +89,7 @@ def threshold_coeffs(
     True
     """
     rule = as_rule(rule)
-    mean, levels = _split(coeffs)
+    approximation, levels = _split(coeffs)
     finest = _details(levels[-1])[-1]
     step = 2.0 ** (-_transformed_axes(levels[-1]) / 2) if norm else 1.0
     if sigma is None:
@@ -89,36 +98,37 @@ def threshold_coeffs(
     selections = []
     for k, bands in enumerate(levels):
         options: dict[str, Any] = {"sigma": level * step ** (len(levels) - k), "rule": rule, "method": method}
-        selections.append(_mapped(bands, functools.partial(select_threshold, **options)))
-    treated = [_replaced(*pair) for pair in zip(levels, selections, strict=True)]
-    return Thresholded(mean + treated, selections, level)
+        selections.append(_map_bands(bands, functools.partial(select_threshold, **options)))
+    treated = [_with_estimates(*pair) for pair in zip(levels, selections, strict=True)]
+    return Thresholded(approximation + treated, selections, level)
 
 
 def _split(coeffs: Any) -> tuple[list[Any], list[Any]]:
-    """Return the coarsest mean, if it stands by itself, as a list; and the levels of details."""
+    """Return the coarsest approximation, as a list that may be empty, and the levels of details."""
     if not isinstance(coeffs, list | tuple) or not coeffs:
         what = f"{type(coeffs).__name__} of length 0" if isinstance(coeffs, list | tuple) else type(coeffs).__name__
         msg = (
-            f"coeffs must be the list that pywt.wavedec or its kin returns, got {what}. For an array of coefficients: "
+            f"coeffs must be a list as pywt.wavedec returns it, got {what}. For an array of coefficients: "
             "select_threshold."
         )
         raise TypeError(msg)
-    # Stationary transforms that were not trimmed hold a mean at every level: pairs, or dicts with a key of letters a.
+    # Stationary transforms that are not trimmed have an approximation at every level: pairs, or dicts with a key that
+    # consists of the letter a.
     first = coeffs[0]
     paired = isinstance(first, tuple) or (isinstance(first, dict) and any(set(key) == {"a"} for key in first))
-    mean, levels = ([], list(coeffs)) if paired else (list(coeffs[:1]), list(coeffs[1:]))
+    approximation, levels = ([], list(coeffs)) if paired else (list(coeffs[:1]), list(coeffs[1:]))
     if not levels:
-        msg = "coeffs holds a mean and no details, so that there is nothing to threshold. Ask pywt for a level or more."
+        msg = "coeffs holds an approximation and no details: nothing to threshold. Ask pywt for one level or more."
         raise ValueError(msg)
     for k, level in enumerate(levels):
         if not all(isinstance(band, np.ndarray) for band in _details(level)):
             msg = f"level {k} of coeffs must be an array, or a tuple or dict of arrays, got {type(level).__name__}."
             raise TypeError(msg)
-    return mean, levels
+    return approximation, levels
 
 
 def _details(level: Any) -> list[NDArray[Any]]:
-    """Return the detail bands of a level, that along all axes last."""
+    """Return the detail bands of a level; the last is the detail along all axes."""
     if isinstance(level, dict):
         return [level[key] for key in sorted(level) if set(key) != {"a"}]
     if isinstance(level, tuple):
@@ -127,7 +137,7 @@ def _details(level: Any) -> list[NDArray[Any]]:
 
 
 def _transformed_axes(level: Any) -> int:
-    """Return along how many axes the transform went; the arrays may have more."""
+    """Return the number of transformed axes; the arrays may have more."""
     if isinstance(level, dict):
         return len(next(iter(level)))
     if isinstance(level, tuple):
@@ -135,21 +145,21 @@ def _transformed_axes(level: Any) -> int:
     return 1
 
 
-def _mapped(level: Any, run: Callable[[NDArray[Any]], Selection]) -> Any:
-    """Return what `run` makes of the detail bands of a level, in their structure, without means."""
+def _map_bands(level: Any, run: Callable[[NDArray[Any]], Selection]) -> Any:
+    """Return the results of `run` on the detail bands of a level, in their structure, without the approximation."""
     if isinstance(level, dict):
         return {key: run(band) for key, band in level.items() if set(key) != {"a"}}
     if isinstance(level, tuple):
-        return _mapped(level[1], run) if len(level) == 2 else tuple(run(band) for band in level)
+        return _map_bands(level[1], run) if len(level) == 2 else tuple(run(band) for band in level)
     return run(level)
 
 
-def _replaced(level: Any, selections: Any) -> Any:
+def _with_estimates(level: Any, selections: Any) -> Any:
     """Return a level with its detail bands replaced by their estimates."""
     if isinstance(level, dict):
         return {key: selections[key].estimate if key in selections else band for key, band in level.items()}
     if isinstance(level, tuple) and len(level) == 2:
-        return level[0], _replaced(level[1], selections)
+        return level[0], _with_estimates(level[1], selections)
     if isinstance(level, tuple):
         return tuple(selection.estimate for selection in selections)
     return selections.estimate
