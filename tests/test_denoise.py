@@ -8,7 +8,7 @@ import pywt
 from scipy.ndimage import gaussian_filter
 
 import scorethresh as st
-from scorethresh.denoising import tiles
+from scorethresh.denoising import crops
 from scorethresh.denoising.batch import Batch
 from scorethresh.denoising.probe import patches
 from scorethresh.denoising.stabilise import noise_free_mask
@@ -158,8 +158,8 @@ def test_tiles_agree_with_the_whole(rng, monkeypatch):
     clean = np.tile(CAMERA, (2, 2))
     y = clean + rng.normal(scale=20, size=clean.shape)
     whole = st.Denoiser(sigma=20.0).run(y)
-    monkeypatch.setitem(tiles.MOST_ENTRIES, 2, 1 << 15)
-    monkeypatch.setitem(tiles.CROP_SIDE, 2, 128)
+    monkeypatch.setitem(crops.MOST_ENTRIES, 2, 1 << 15)
+    monkeypatch.setitem(crops.CROP_SIDE, 2, 128)
     tiled = st.Denoiser(sigma=20.0).run(y)
     assert mse(tiled.estimate, whole.estimate) < 0.05 * mse(whole.estimate, clean)
     assert tiled.predicted_mse == pytest.approx(mse(tiled.estimate, clean), rel=0.15)
@@ -196,8 +196,8 @@ def test_tiles_with_gaps_agree_with_the_whole(rng, monkeypatch):
     holes[:, :150] = True  # some tiles are empty
     y = np.where(holes, np.nan, clean + rng.normal(scale=20, size=clean.shape))
     whole = st.Denoiser(sigma=20.0).run(y)
-    monkeypatch.setitem(tiles.MOST_ENTRIES, 2, 1 << 14)
-    monkeypatch.setitem(tiles.CROP_SIDE, 2, 128)
+    monkeypatch.setitem(crops.MOST_ENTRIES, 2, 1 << 14)
+    monkeypatch.setitem(crops.CROP_SIDE, 2, 128)
     tiled = st.Denoiser(sigma=20.0).run(y)
     assert mse(tiled.estimate[~holes], whole.estimate[~holes]) < 0.1 * mse(whole.estimate[~holes], clean[~holes])
     assert tiled.predicted_mse == pytest.approx(mse(tiled.estimate[~holes], clean[~holes]), rel=0.15)

@@ -8,13 +8,14 @@ import pytest
 import pywt
 
 import scorethresh as st
-from scorethresh.denoising import tiles
+from scorethresh.denoising import crops
 from scorethresh.denoising.batch import Batch
+from scorethresh.denoising.crops import universal_cap
 from scorethresh.denoising.denoiser import Denoiser
 from scorethresh.denoising.experts.bands import BandThresholds, FrameNoise, jittered_grid, sample_band
 from scorethresh.denoising.experts.decisions import EntryDecisions
 from scorethresh.denoising.experts.fit_bands import fit_bands, fit_global
-from scorethresh.denoising.tiles import denoise_tiles, tiles_of, universal_cap
+from scorethresh.denoising.tiles import denoise_tiles, tiles_of
 from scorethresh.frames.wavelets import BandKey, Undecimated
 from scorethresh.noise.covariance import White
 from scorethresh.risk.monte_carlo import monte_carlo_divergence
@@ -48,7 +49,7 @@ def test_results_do_not_depend_on_the_tiling(rng, monkeypatch, ndim, choose):
     batch = back.batch(0, values[0])
     found = []
     for entries in (y.size, y.size // 3, y.size // 7):
-        monkeypatch.setitem(tiles.MOST_ENTRIES, ndim, entries)
+        monkeypatch.setitem(crops.MOST_ENTRIES, ndim, entries)
         assert (len(tiles_of(y.shape, plan.step)) == 1) == (entries == y.size)
         found.append(denoise_tiles(plan, batch, back, 0, lambda: None).value)
     for other in found[1:]:

@@ -17,11 +17,13 @@ from ..noise.models import as_noise
 from ..risk.methods import Method, Selector, as_method
 from ..risk.prediction import RiskSums
 from ..rules import Hard, Rule, as_rule
+from .crops import crops_of, universal_cap
 from .layout import Layout, read_layout
 from .plan import FittedPlan, PlanOptions, fit_plan
 from .result import Denoised
-from .stabilise import Stabilised, WayBack, stabilise
-from .tiles import DenoisedChannel, crops_of, denoise_tiles, denoise_whole, tiles_of, universal_cap
+from .stabilise import Stabilised, stabilise
+from .tiles import DenoisedChannel, denoise_tiles, denoise_whole, tiles_of
+from .way_back import WayBack
 
 __all__ = ["Denoiser", "denoise"]
 

@@ -1,10 +1,8 @@
-"""Data with noise of level 1 in every entry, and the way back to the units of y."""
+"""Data with noise of level 1 in every entry."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +12,12 @@ from .._arrays import Floats
 from .._validate import Array
 from ..frames.dct import dct_matrix
 from ..frames.padding import fill_gaps
-from ..noise.clipping import find_clip_limits, near_clip_limits, unclip
+from ..noise.clipping import find_clip_limits, near_clip_limits
 from ..noise.covariance import Covariance, White
 from ..noise.models import NoiseModel, channel_levels
-from ..noise.stabilisers import LocalNoise, Stabiliser
-from ..risk.prediction import FilterRatio, NoiseEnergy, Prediction, RiskSums, predict
-from .batch import Batch
+from ..noise.stabilisers import Stabiliser
 from .layout import Layout
+from .way_back import WayBack
 
 # Entries along each axis of the smallest constant region that is taken for a filled background, by the number of
 # axes. Smaller ones may be alike by chance where a camera rounds; larger ones would leave narrow backgrounds noisy.
@@ -41,118 +38,6 @@ MOST_EXCLUDED = 0.9
 
 # Up to this range over the noise level, single precision does not show in the result.
 SINGLE_RANGE = 1e4
-
-
-class Restored(NamedTuple):
-    """The result in the layout of y, the share of the noise variance that clipping left, and what rounding adds."""
-
-    estimate: NDArray[Any]
-    left: float
-    rounding: float
-
-
-@dataclass(frozen=True, eq=False)
-class WayBack:
-    """From stabilised values to the units and the layout of y.
-
-    Attributes
-    ----------
-    layout : Layout
-        The data as they came.
-    noisy : ndarray of bool
-        Which channels hold noise. The others stay as they are.
-    stabiliser : Stabiliser
-        Of the noisy channels.
-    offset : ndarray
-        What was subtracted from stabilised values, per channel.
-    rotation : ndarray, optional
-        The orthonormal matrix that channels were rotated by.
-    covariances : tuple of Covariance
-        Of the noise in the rotated channels.
-    clip_limits : tuple of float
-        Where values were cut off; infinite if they were not.
-    valid : ndarray of bool, optional
-        (*shape), False where entries are missing or in constant regions.
-    """
-
-    layout: Layout
-    noisy: NDArray[np.bool_]
-    stabiliser: Stabiliser
-    offset: Array
-    rotation: Array | None
-    covariances: tuple[Covariance, ...]
-    clip_limits: tuple[float, float]
-    valid: NDArray[np.bool_] | None
-
-    @property
-    def y(self) -> NDArray[Any]:
-        """The channels that hold noise, not copied if all do."""
-        return self.layout.values if self.noisy.all() else self.layout.values[self.noisy]
-
-    @property
-    def sigma(self) -> float | Array:
-        """The noise level: one number, one per channel, or a map; 0 for channels without noise."""
-        scale = self.stabiliser.scale
-        if scale.size == 1:
-            return float(scale.reshape(()))
-        varies = scale.size > len(scale)
-        shape = self.layout.shape if varies else (1,) * len(self.layout.shape)
-        whole = np.zeros((len(self.noisy), *shape))
-        whole[self.noisy] = scale[:, 0]
-        if not varies:
-            return whole.ravel()
-        axis = self.layout.channel_axis
-        return whole[0] if axis is None else np.moveaxis(whole, 0, axis)
-
-    def crop(self, place: tuple[slice, ...]) -> WayBack:
-        """Return the way back of a part of the data."""
-        stabiliser, valid = self.stabiliser.crop(place), None if self.valid is None else self.valid[place]
-        return dataclasses.replace(self, layout=self.layout.crop(place), stabiliser=stabiliser, valid=valid)
-
-    def batch(self, channel: int, values: Floats) -> Batch:
-        """Return the values of a channel, (parts, *shape), as a batch of one piece."""
-        weights = self.stabiliser.error_weights(self.y, self.layout.missing, self._channel(channel))
-        return Batch(
-            values[None], None if self.valid is None else self.valid[None], None if weights is None else weights[None]
-        )
-
-    def local_noise(self, channel: int, tile: tuple[slice, ...], estimate: Floats) -> LocalNoise:
-        """Return the noise around the estimate of a tile; weights are 0 where there is none."""
-        means = estimate if self.rotation is not None else estimate + self.offset[channel].astype(estimate.dtype)
-        factor, weight = self.stabiliser.local_noise(means, self._channel(channel), tile)
-        return LocalNoise(factor, weight if self.valid is None else weight * self.valid[tile])
-
-    def _channel(self, channel: int) -> int | None:
-        return None if self.rotation is not None else channel
-
-    def restore(self, values: Floats) -> Restored:
-        """Return denoised values in the units, the layout and the dtype of y."""
-        if self.rotation is not None:
-            values = np.tensordot(self.rotation.T.astype(values.dtype), values, axes=1)
-        exact = np.float32 if self.y.dtype.itemsize <= 2 or self.y.dtype == np.float32 else np.float64
-        dtype = np.result_type(values.dtype, exact)
-        out = self.stabiliser.inverse(np.add(values, self.offset.astype(dtype), dtype=dtype))
-        out, left = unclip(out, self.stabiliser.scale, self.clip_limits, self.valid)
-        rounding = 0.0
-        if self.layout.values.dtype.kind in "iu":
-            rounding = float(np.square(out - np.rint(out)).mean(where=True if self.valid is None else self.valid))
-        if not self.noisy.all():
-            noisy, out = out, self.layout.values.astype(out.dtype)
-            out[self.noisy] = noisy
-        return Restored(self.layout.write(out, None if self.valid is None else ~self.valid), left, rounding)
-
-    def predict(self, sums: RiskSums, restored: Restored, filter_ratio: FilterRatio) -> Prediction:
-        """Return the predicted error per entry that is not missing, channels without noise included."""
-        y, missing = self.y, self.layout.missing
-        size = math.prod(self.layout.shape)
-        noisy = size if self.valid is None else np.count_nonzero(self.valid)
-        present = size if missing is None else size - np.count_nonzero(missing)
-        unit, second, fourth = self.stabiliser.moments(y, self.valid)
-        fourth *= float(np.mean([covariance.mean_squared_power for covariance in self.covariances]))
-        energy = NoiseEnergy(noisy * y.shape[0] * y.shape[1], second, fourth, unit, restored.left)
-        found = predict(sums, energy, filter_ratio)
-        share = noisy / present * float(self.noisy.mean())
-        return Prediction((found.mse + restored.rounding) * share, found.stderr * share)
 
 
 class Stabilised(NamedTuple):

@@ -18,8 +18,8 @@ from .experts.bands import BandThresholds
 from .plan import BANDS_RATIO, gap_correction
 from .probe import Probe
 from .result import Denoised
-from .stabilise import WayBack
 from .tiles import tile_sums
+from .way_back import WayBack
 
 __all__ = ["varied_wavelet", "what_if"]
 

@@ -1,0 +1,86 @@
+"""Crops of large data, on which a plan is fitted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._arrays import cropped
+from .batch import Batch
+
+# By the number of axes: entries of data that are treated as a whole, and of a tile of larger data. Larger tiles waste
+# less on margins and take more memory.
+MOST_ENTRIES = {1: 1 << 20, 2: 1 << 20, 3: 1 << 19}
+# Of larger data: side and number of the crops that a plan is fitted to. More take time, and stop mattering at some
+# million entries in all.
+CROP_SIDE = {1: 1 << 18, 2: 512, 3: 64}
+SPREAD_CROPS = {1: 4, 2: 4, 3: 2}
+# How many more crops are taken where the data vary most, and the side of the blocks whose variance tells. A picture on
+# an empty background may be missed by all others.
+VARIED_CROPS = 2
+BLOCK_SIDE = {1: 256, 2: 16, 3: 8}
+
+Place = tuple[slice, ...]
+
+
+def crops_of(batch: Batch) -> list[Place]:
+    """Return where to choose: everywhere if the data are one tile, else crops spread over the valid part of the data.
+
+    Two more crops are those that vary most.
+    """
+    shape = batch.shape
+    if math.prod(shape) <= MOST_ENTRIES[len(shape)]:
+        return [(slice(None),) * len(shape)]
+    sides = [min(CROP_SIDE[len(shape)], n) for n in shape]
+    ends = [(0, n) for n in shape]
+    if batch.valid is not None:
+        ends = [(at.min(), at.max() + 1) for at in np.nonzero(batch.valid[0])]
+    starts, count = [], SPREAD_CROPS[len(shape)]
+    for k in range(count):
+        # Along the axes in different orders, so that crops do not line up.
+        places = (k, (2 * k + 1) % (count + 1) % count, count - 1 - k)
+        ways = zip(ends, sides, shape, places, strict=False)
+        starts.append(
+            [min(low + int(max(high - low - m, 0) * (p + 0.5) / count), n - m) for (low, high), m, n, p in ways]
+        )
+    starts += highest_variance_crops(batch, sides)
+    return [tuple(slice(s, s + m) for s, m in zip(start, sides, strict=True)) for start in starts]
+
+
+def highest_variance_crops(batch: Batch, sides: list[int]) -> Iterator[list[int]]:
+    """Yield where the crops start that have the largest sum of log variances over their blocks; flat ones count 0."""
+    ndim = len(sides)
+    blocks = [min(BLOCK_SIDE[ndim], m) for m in sides]
+    counts = [n // b for n, b in zip(batch.shape, blocks, strict=True)]
+    whole = [slice(count * b) for count, b in zip(counts, blocks, strict=True)]
+    split = [n for pair in zip(counts, blocks, strict=True) for n in pair]
+    inside, letters = tuple(range(1, 2 * ndim, 2)), "abcdef"[: 2 * ndim]
+    score = np.zeros(counts)
+    for part in batch.values[0]:
+        values = cropped(part, whole).reshape(split)
+        square = np.einsum(f"{letters},{letters}->{letters[::2]}", values, values) / math.prod(blocks)
+        score += np.log(np.maximum(square - np.square(values.mean(axis=inside)), 1.0))
+    weights = batch.error_weights
+    if weights is not None:
+        score *= cropped(weights[0], whole).reshape(split).min(axis=inside)
+    # Summed over crops that overlap by half.
+    lengths = [m // b for m, b in zip(sides, blocks, strict=True)]
+    steps = [max(length // 2, 1) for length in lengths]
+    for axis, (length, step) in enumerate(zip(lengths, steps, strict=True)):
+        views = np.lib.stride_tricks.sliding_window_view(score, length, axis)
+        score = np.take(views, range(0, views.shape[axis], step), axis).sum(axis=-1)
+    for _ in range(VARIED_CROPS):
+        at = np.unravel_index(np.argmax(score), score.shape)
+        yield [int(i) * step * b for i, step, b in zip(at, steps, blocks, strict=True)]
+        score[tuple(slice(max(i - 1, 0), i + 2) for i in at)] = -1.0
+
+
+def universal_cap(batch: Batch, places: list[Place]) -> float:
+    """Return a threshold that noise alone hardly exceeds in all of the data, if they are judged by crops of them.
+
+    Crops without signal would choose higher ones.
+    """
+    whole = len(places) == 1
+    return math.inf if whole else math.sqrt(2 * math.log(batch.values[0].size))
