@@ -160,7 +160,10 @@ def test_pages_one_by_one_or_as_a_volume(run, here):
     assert code == 0
     pages = [st.Denoiser(sigma=SIGMA, method=METHOD).run(page) for page in stack]
     np.testing.assert_array_equal(tifffile.imread("out.tif"), [page.estimate for page in pages])
-    assert f"mean squared error {np.mean([page.predicted_mse for page in pages]):.3g} ±" in out
+    # The mean of independent errors.
+    mse = np.mean([page.predicted_mse for page in pages])
+    stderr = np.sqrt(np.sum([page.stderr**2 for page in pages])) / len(pages)
+    assert f"mean squared error {mse:.3g} ± {stderr:.2g}," in out
     assert run("denoise", "in.tif", "-o", "volume.tif", "--volume", "--sigma", SIGMA)[0] == 0
     np.testing.assert_array_equal(tifffile.imread("volume.tif"), st.denoise(stack, sigma=SIGMA, method=METHOD))
 
@@ -219,6 +222,7 @@ def page_of(y, **options):
     return text
 
 
+@pytest.mark.slow
 def test_the_report_is_about_data_denoiser_and_result(run, picture):
     code, out, err = run("denoise", "in.png", "-o", "out.png", "--report", "page.html", "--sigma", SIGMA)
     assert (code, err, out.count("\n")) == (0, "", 1)
@@ -228,6 +232,7 @@ def test_the_report_is_about_data_denoiser_and_result(run, picture):
 
 
 @pytest.mark.parametrize("count", [3, 16])
+@pytest.mark.slow
 def test_the_report_on_a_stack_is_about_the_middle_page(run, here, count):
     """All pages as one volume would be another estimate, and 16 of them ask for 34 levels."""
     import tifffile
@@ -240,6 +245,7 @@ def test_the_report_on_a_stack_is_about_the_middle_page(run, here, count):
     assert Path("page.html").read_text() == page_of(stack[count // 2])
 
 
+@pytest.mark.slow
 def test_the_report_on_a_series_of_volumes_is_about_the_middle_one(run, here):
     nibabel = pytest.importorskip("nibabel")
     series = np.stack([noisy((20, 20, 20), seed).astype(np.float32) for seed in range(3)], axis=-1)
@@ -250,6 +256,7 @@ def test_the_report_on_a_series_of_volumes_is_about_the_middle_one(run, here):
     assert Path("page.html").read_text() == page_of(series[..., 1])
 
 
+@pytest.mark.slow
 def test_the_report_on_columns_is_about_the_middle_one(run, here):
     columns = noisy((400, 2)).astype(float)
     np.savetxt("in.csv", columns, delimiter=",", header="a,b", comments="", fmt="%g")
@@ -571,6 +578,7 @@ HOSTILE = ["a\n\x1b[2J\u202eb", "a\x1b[2Jb\udcff"]
         "@",
     ],
 )
+@pytest.mark.slow
 def test_names_that_hold_anything_do_not_reach_the_terminal(run, picture, argv, name):
     import tifffile
 
@@ -607,6 +615,7 @@ def test_help_and_version(run):
         assert "Usage" in out
 
 
+@pytest.mark.slow
 def test_demo_predicts_well_and_saves_a_picture(run, here):
     code, out, _ = run("demo")
     assert code == 0
@@ -653,6 +662,7 @@ def test_the_command_itself(picture):
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.slow
 def test_closed_standard_streams(picture, closed):
     command = f'exec "$0" -m scorethresh.cli "$@" {closed}'
     argv = ["sh", "-c", command, sys.executable, "denoise", "--method", METHOD, "--sigma", str(SIGMA)]
@@ -664,25 +674,33 @@ def test_closed_standard_streams(picture, closed):
     assert again.stderr.startswith("" if "2>" in closed else "error: out.png exists")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_standard_output_that_is_full(picture):
-    argv = [sys.executable, "-m", "scorethresh.cli", "denoise", "in.png", "-o", "out.png", "--method", METHOD]
+def test_standard_output_that_is_full(picture, unbuffered):
+    argv = ["denoise", "in.png", "-o", "out.png", "--method", METHOD, "--sigma", str(SIGMA)]
     with open("/dev/full", "w") as full:
-        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = run_itself(argv, full, unbuffered)
     assert done.returncode == 1
     assert done.stderr.startswith("error: standard output cannot be written (No space left on device)")
     assert done.stderr.count("\n") == 1
     assert loaded("out.png").shape == (48, 64)
 
 
-def test_a_reader_that_has_enough_is_no_error(picture):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_enough_is_no_error(here, unbuffered):
     np.save("y.npy", coefficients())
-    argv = [sys.executable, "-m", "scorethresh.cli", "select", "y.npy", "--sigma", "1", "--method", METHOD]
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(argv, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    done = run_itself(["select", "y.npy", "--sigma", "1", "--method", METHOD], write, unbuffered)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def run_itself(argv, stdout, unbuffered):
+    """Run the command in a process of its own; a text is written when it is printed, or at the end."""
+    command = [sys.executable, "-m", "scorethresh.cli", *argv]
+    env = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, env=env)
 
 
 def test_warnings_for_users_are_notes_and_others_are_dropped(run, folder, monkeypatch):
@@ -724,6 +742,7 @@ def test_one_wide_line_of_a_table_gives_a_short_error(run, here):
 
 
 @pytest.mark.parametrize("dtype", ["uint16", "int16", "int32", "float32"])
+@pytest.mark.slow
 def test_dtype_of_the_output_warns_of_nothing(here, dtype):
     """In a process of its own, whose standard error shows every warning that gets out."""
     Image.fromarray(noisy()).save("in.png")

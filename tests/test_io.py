@@ -615,6 +615,12 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, e
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.ones(3))
 
 
+def test_names_may_be_as_long_as_the_file_system_allows(tmp_path):
+    name = "x" * 251 + ".npy"
+    io.write(tmp_path / name, io.Data(np.arange(3.0), "NPY"))
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
 def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path):
     def write():
         with io.replacing(tmp_path / "a") as beside:

@@ -17,7 +17,7 @@ import numpy as np
 from .. import Denoised, Denoiser, io
 from .messages import PartlyDone, any_error
 
-# Entries from which on denoising one array takes long enough for a progress bar: some seconds.
+# Entries from which on denoising one array takes long enough for a progress bar. A lower number makes bars flash by.
 _BAR_FROM_ENTRIES = 1 << 22
 
 # Share of entries at the smallest or the largest value above which a note is printed. A lower share prints more notes

@@ -52,7 +52,7 @@ def _check_npy_header(file: BinaryIO, name: object) -> None:
     shape, _, dtype = _NPY_HEADERS[version](file)
     if dtype.hasobject:
         raise _pickled(name)
-    if dtype.kind not in "biufc" or not dtype.itemsize:
+    if dtype.kind not in "biufc":
         msg = (
             f"{name} holds no numbers but entries of dtype {shorten(dtype.str)}. Save an array of numbers with np.save."
         )
