@@ -11,9 +11,9 @@ from .data import FileError
 
 # A compressed file whose header claims more than both limits is refused. Noise does not compress: normal noise of one
 # grey level has an entropy of 2 bits per entry, so 8-bit data shrink 4 times and 64-bit data 31 times at most. The
-# ratio therefore refuses only data that are constant nearly everywhere. The denoiser takes about 11 times the memory of
-# 8-bit data; a file below BOMB_BYTES, whatever it claims, stays under 1 GB. A higher BOMB_BYTES lets larger empty
-# pictures through and costs memory in the same proportion.
+# ratio therefore refuses only data that are constant nearly everywhere. Files that claim less than BOMB_BYTES are read
+# whatever their size: a picture of 8000 x 8000 pixels of 8 bits, just below, takes 1.7 GiB to denoise. A higher
+# BOMB_BYTES lets larger pictures without noise through, and costs memory.
 BOMB_RATIO = 100
 BOMB_BYTES = 64 << 20
 
