@@ -1,6 +1,7 @@
 import math
 import pickle
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -106,6 +107,19 @@ def test_jumps_are_the_only_discontinuities(rule):
     for kink in kinks_of(rule, np.array([t])):
         rise = rule(kink * (1 + 1e-9), t) - rule(kink * (1 - 1e-9), t)
         assert rise == pytest.approx(heights.get(kink, 0.0), abs=1e-6)
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
+def test_bridge_solves_its_equation_far_above_the_threshold(q):
+    """x + c q x^(q-1) = y to rounding, against bisection in 60 digits; the shrinkage fades, but not suddenly."""
+    with mp.workdps(60):
+        height = mp.mpf(2) * (1 - mp.mpf(q)) / (2 - mp.mpf(q))
+        c = height ** (2 - mp.mpf(q)) / (2 * (1 - mp.mpf(q)))
+        for y in (1.5, 1e2, 1e4, 1e9, 1e16, 1e18):
+            root = mp.findroot(lambda x, y=y: x + c * q * x ** (mp.mpf(q) - 1) - y, (height, y), solver="anderson")
+            assert st.Bridge(q)(y, 1.0) == pytest.approx(float(root), rel=1e-15, abs=0)
+            slope = 1 / (1 - c * q * (1 - mp.mpf(q)) * root ** (mp.mpf(q) - 2))
+            assert st.Bridge(q).derivative(y, 1.0) == pytest.approx(float(slope), rel=1e-14, abs=0)
 
 
 def test_half_thresholding_jumps_by_two_thirds():

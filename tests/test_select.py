@@ -139,6 +139,21 @@ def test_a_threshold_that_a_selector_picks_beyond_the_grid_is_no_edge():
     assert (chosen.threshold, chosen.status) == (9.0, "interior")
 
 
+def test_threshold_0_is_no_edge():
+    """There is no threshold below it, even if the rule at 0 is not the identity and y is not kept as it is."""
+
+    class HardRidge(st.PiecewiseLinear):
+        def pieces(self, threshold):
+            return st.Piece(0.0, 0.0, 0.0), st.Piece(threshold, 0.0, 1 / 1.1)
+
+        def jumps(self, threshold):
+            return [(threshold, threshold / 1.1)]
+
+    y = np.random.default_rng(0).choice([-9.0, 9.0], 300) + np.random.default_rng(1).normal(size=300)
+    chosen = st.select_threshold(y, sigma=1.0, rule=HardRidge(), thresholds=[0.0, 9.0, 10.0])
+    assert (chosen.threshold, chosen.status) == (0.0, "interior")
+
+
 def test_a_step_of_height_0_kills_all():
     """At threshold 0 a step is zero, though no entry lies below the threshold."""
     chosen = st.select_threshold(np.random.default_rng(0).normal(size=50), sigma=1.0, rule="step", thresholds=[0.0])
