@@ -135,9 +135,7 @@ def sliding_dct(
     return total, weight, divergence
 
 
-def _check_windows(
-    y: Any, pilot: Any, shrinkage: WindowShrinkage, matrices: tuple[Floats, Floats], step: int
-) -> None:
+def _check_windows(y: Any, pilot: Any, shrinkage: WindowShrinkage, matrices: tuple[Floats, Floats], step: int) -> None:
     """Raise unless the arguments of `sliding_dct` fit each other and the loop is made for them."""
     dtype = float_dtype("y", y)
     check_array("y", y, dtype, (None,) * 4)

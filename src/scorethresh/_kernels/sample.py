@@ -50,7 +50,7 @@ class CellTable:
     def __post_init__(self) -> None:
         check_array("edges", self.edges, np.float64, (None,))
         cells = self.edges.size - 1
-        if cells < 1 or not (np.diff(self.edges) >= 0).all():
+        if cells < 1 or not (self.edges[1:] >= self.edges[:-1]).all():
             msg = f"edges must be at least 2 ascending numbers, got {self.edges}."
             raise ValueError(msg)
         check_array("middle", self.middle, np.float64, (cells,))

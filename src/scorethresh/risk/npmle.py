@@ -168,15 +168,17 @@ def _histogram(sample: Magnitudes, sigma: float, largest: float) -> tuple[_Binne
         used = counts > 0
         counts = counts[used]
         magnitudes = sample.cells.middle[used] + sample.cells.half[used] * (sample.moments[used, 1] / counts)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # averages of entries near the largest double may be infinite
         z = magnitudes / sigma
-    fitted = z <= min(largest, _LARGEST_FITTED) + _MARGIN
-    unchanged = z > largest + _MARGIN
-    between = ~fitted & ~unchanged
-    near = _binned(np.floor(z[fitted] / _BIN), z[fitted], counts[fitted])
-    far = _binned(np.floor(np.log(z[between]) / np.log1p(_FAR_BIN)), magnitudes[between], counts[between])
-    rest = counts[unchanged].sum()
-    average = (counts[unchanged] / rest) @ magnitudes[unchanged] if rest else 0.0
+        fitted = z <= min(largest, _LARGEST_FITTED) + _MARGIN
+        unchanged = z > largest + _MARGIN
+        between = ~fitted & ~unchanged
+        near = _binned(np.floor(z[fitted] / _BIN), z[fitted], counts[fitted])
+        far = _Binned(np.empty(0), np.empty(0))
+        if between.any():
+            far = _binned(np.floor(np.log(z[between]) / np.log1p(_FAR_BIN)), magnitudes[between], counts[between])
+        rest = counts[unchanged].sum()
+        average = (counts[unchanged] / rest) @ magnitudes[unchanged] if rest else 0.0
     return near, _Binned(np.append(far.averages, average), np.append(far.counts, rest))
 
 
@@ -184,8 +186,7 @@ def _binned(keys: Array, values: Array, counts: Array) -> _Binned:
     """Return the bins of values with the same key."""
     bins, where = np.unique(keys, return_inverse=True)
     totals = np.bincount(where, counts, minlength=bins.size).astype(np.float64)
-    # Shares, not counts, times the values: their sum cannot overflow.
-    averages = np.bincount(where, counts / totals[where] * values, minlength=bins.size).astype(np.float64)
+    averages: Array = np.bincount(where, counts * values, minlength=bins.size) / totals
     return _Binned(averages, totals)
 
 
