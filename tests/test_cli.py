@@ -151,6 +151,7 @@ def test_a_float_dtype_is_not_rounded_and_an_integer_one_is(run, picture):
     assert loaded("out.png").dtype == np.uint16
 
 
+@pytest.mark.slow
 def test_pages_one_by_one_or_as_a_volume(run, here):
     import tifffile
 
@@ -168,6 +169,7 @@ def test_pages_one_by_one_or_as_a_volume(run, here):
     np.testing.assert_array_equal(tifffile.imread("volume.tif"), st.denoise(stack, sigma=SIGMA, method=METHOD))
 
 
+@pytest.mark.slow
 def test_sound_and_tables(run, here):
     import soundfile
 
@@ -202,6 +204,7 @@ def test_an_existing_folder_takes_the_name_of_the_input(run, picture):
     assert (picture.parent / "out" / "in.png").exists()
 
 
+@pytest.mark.slow
 def test_compare_tables_all_ways_and_writes_the_chosen_one(run, picture):
     code, out, _ = run("denoise", "in.png", "-o", "out.npy", "--compare", "--choose", "bands", "--sigma", SIGMA)
     assert code == 0
@@ -676,6 +679,7 @@ def test_closed_standard_streams(picture, closed):
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.slow
 def test_standard_output_that_is_full(picture, unbuffered):
     argv = ["denoise", "in.png", "-o", "out.png", "--method", METHOD, "--sigma", str(SIGMA)]
     with open("/dev/full", "w") as full:

@@ -101,6 +101,7 @@ def test_pictures_of_eight_bits(options):
     assert unseen.predicted_mse < 0.6 * errors[1]
 
 
+@pytest.mark.slow
 def test_colours_gaps_and_varying_levels_near_black(rng):
     shape = (96, 96)
     clean = np.zeros((*shape, 3))

@@ -29,6 +29,7 @@ def box(side, ndim, height=100.0):
 
 @pytest.mark.parametrize("choose", CHOICES)
 @pytest.mark.parametrize(("side", "ndim", "most"), [(500, 1, 0.25), (96, 2, 0.06), (25, 3, 0.12)])
+@pytest.mark.slow
 def test_most_of_the_noise_goes(rng, choose, side, ndim, most):
     clean = box(side, ndim)
     noisy = clean + rng.normal(scale=10, size=clean.shape)
@@ -89,6 +90,7 @@ def test_data_come_back_as_they_came(rng, dtype, choose):
 
 
 @pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+@pytest.mark.slow
 def test_rules_may_return_another_dtype_and_layout(rng, layout):
     class Doubles(st.rules.Soft):
         def __call__(self, y, threshold):
@@ -211,6 +213,7 @@ def test_patches_fit_in_any_shape(shape):
 
 
 @pytest.mark.parametrize("choose", ["blend", "bands"])
+@pytest.mark.slow
 def test_no_error_gathers_at_the_border(choose):
     """On a ramp, the error in the frame of 8 pixels is at most 1.5 times that inside, over ten draws."""
     ramp = np.add.outer(np.linspace(0, 200, 128), np.linspace(0, 100, 128))
@@ -318,6 +321,7 @@ def test_errors_between_gaps_are_predicted(choose, missing):
 
 
 @pytest.mark.parametrize("value", [0.0, 80.0])
+@pytest.mark.slow
 def test_backgrounds_without_noise_stay_and_do_not_count(rng, value):
     outside = np.ones(CAMERA.shape, bool)
     outside[60:200, 50:210] = False
@@ -379,6 +383,7 @@ def test_a_constant_is_its_own_estimate():
     assert found.predicted_mse == 0
 
 
+@pytest.mark.slow
 def test_colours_are_better_together(rng):
     clean = np.stack([CAMERA, 0.8 * CAMERA + 20, 0.6 * CAMERA + 50], axis=-1)
     noisy = clean + rng.normal(scale=20, size=clean.shape)
@@ -437,6 +442,7 @@ def test_missing_counts_do_not_count(rng, missing):
     assert found.predicted_mse == pytest.approx(st.Denoiser(noise="poisson").run(counts).predicted_mse, rel=0.1)
 
 
+@pytest.mark.slow
 def test_tones_and_chirps(rng):
     """Wavelets alone leave 0.6 of the noise in a chirp, and a level that is read from them is four times too large."""
     n = 16384

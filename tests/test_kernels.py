@@ -406,6 +406,7 @@ def filtered():
 EXPECTED = [6.0, 1.0, 4.0, 7.0]
 
 
+@pytest.mark.slow
 def test_loops_are_kept_and_a_damaged_file_is_made_anew(cache):
     """The first folder cannot be written to; the second is used. A file cut short is not loaded."""
     assert filtered() == EXPECTED
@@ -482,6 +483,7 @@ def test_a_folder_that_is_not_safe_gives_way_to_the_next(cache, tmp_path, monkey
     assert len(list((tmp_path / "next").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_full_disk_collects_no_files(tmp_path):
     """Files are limited to 1000 bytes, so that every write fails as on a full disk."""
     resource = pytest.importorskip("resource")
@@ -538,6 +540,7 @@ print(os.waitpid(child, 0)[1])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.slow
 def test_a_fork_while_another_thread_loads(tmp_path):
     """The child once inherited a lock that nobody in it would ever release."""
     assert run_python(FORK.format(tests=str(TESTS), folder=str(tmp_path))) == ["0"]

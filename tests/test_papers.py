@@ -74,12 +74,14 @@ def test_bias_and_variance_fall_at_the_rate_of_the_theorem(theorem_rows, signal)
         assert theorem.rate(late, signal, quantity, 1e9) == pytest.approx(-2 / 3, abs=0.005)
 
 
+@pytest.mark.slow
 def test_the_energy_alone_is_not_consistent_where_the_condition_fails(theorem_rows):
     last = [row for row in theorem_rows if row["P"] == "10000000" and row["signal"] == "fails"][-1]
     assert float(last["energy_variance"]) > 0.03
     assert float(last["score_variance"]) < 1e-5
 
 
+@pytest.mark.slow
 def test_exact_and_simulated_agree(theorem_rows):
     """A variance from n draws has a relative error of sqrt(2/n), 7% here; a mean one of sqrt(variance/n)."""
     simulated = [row for row in theorem_rows if row["source"] == "simulated"]

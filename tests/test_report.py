@@ -78,6 +78,7 @@ def test_png_is_read_back_by_another_program(colours, rng):
     np.testing.assert_array_equal(np.rint(255 * read).reshape(pixels.shape), pixels)
 
 
+@pytest.mark.slow
 def test_the_code_on_the_page_gives_the_same_estimate(tmp_path):
     y = noisy((64, 64, 2))
     mask = np.zeros((64, 64), dtype=bool)
