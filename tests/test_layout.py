@@ -78,7 +78,7 @@ def test_units_out_of_range_are_refused(rng, power):
         st.denoise(y)
 
 
-@pytest.mark.parametrize("power", [-149, 149])
+@pytest.mark.parametrize("power", [-151, 151])
 def test_units_in_range_are_treated_alike(rng, power):
     y = rng.normal(size=(40, 40)) + np.repeat([0.0, 9.0], 20)
     assert SMALLEST < 10.0**power < LARGEST

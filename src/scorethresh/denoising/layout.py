@@ -16,7 +16,7 @@ MOST_SLICES = {1: 0, 2: 2, 3: 8}
 MIN_PLANE = 32
 
 # Squares of values must neither overflow nor vanish.
-SMALLEST, LARGEST = 1e-152, 1e152
+SMALLEST, LARGEST = 1e-153, 1e153
 
 
 @dataclass(frozen=True, eq=False)
