@@ -27,9 +27,9 @@ demo: $(VENV)/.plot
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto
 
-# About a minute: what is marked slow is left out.
+# About 80 s on two cores: no slow tests, no pages.
 quick: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto -m "not slow" tests src
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .
