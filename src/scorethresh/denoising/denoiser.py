@@ -231,7 +231,7 @@ def denoise(
     References
     ----------
     C. Deledalle, G. Peyré, J. Fadili, "Stein COnsistent Risk Estimator (SCORE) for hard thresholding", 2013,
-    arXiv:1301.5874.
+    hal-00776303.
 
     Examples
     --------
