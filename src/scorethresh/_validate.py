@@ -168,8 +168,6 @@ _EXTRAS = {
 def missing_extra(package: str, extra: str | None = None) -> ImportError:
     """Return the error for an optional package that is not installed; `extra` names the extra that brings it."""
     extra = extra or _EXTRAS.get(package)
-    if extra is None:
-        remedy = f"pip install {package}"
-    else:  # there is no release yet to install an extra from
-        remedy = f"pip install '.[{extra}]' in a checkout of the repository"
+    # There is no release yet to install an extra from.
+    remedy = f"pip install '.[{extra}]' in a checkout of the repository" if extra else f"pip install {package}"
     return ImportError(f"{package} is not installed. Install it: {remedy}.")
