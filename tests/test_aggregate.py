@@ -58,3 +58,18 @@ def test_a_blend_adds_values_and_corrected_divergences(rng):
     np.testing.assert_allclose(found.divergence, 0.5 * estimates[0].divergence + 3 * estimates[1].divergence)
     values = [e.value.astype(np.float32) for e in estimates]
     assert blend_values((0.5, 0.5), values).dtype == np.float32
+
+
+def test_an_entry_of_weight_4_counts_as_four_entries(rng):
+    y, one, two = rng.normal(size=(3, 1, 1, 20))
+    times = np.where(np.arange(20) < 8, 4, 1)
+    found = least_risk_weights(Batch(y, weights=times[None].astype(float)), [one, two], [3.0, 1.0])
+    repeated, *experts = (np.repeat(a, times, axis=-1) for a in (y, one, two))
+    assert 0.1 < found[0] < 0.9
+    np.testing.assert_allclose(found, least_risk_weights(Batch(repeated), experts, [3.0, 1.0]), rtol=1e-9)
+
+
+def test_entries_that_are_not_valid_have_no_weight():
+    weights, valid = np.array([[2.0, 3.0, 5.0]]), np.array([[True, False, True]])
+    batch = Batch(np.zeros((1, 1, 3)), valid, weights)
+    np.testing.assert_array_equal(batch.error_weights, [[2, 0, 5]])
