@@ -84,3 +84,11 @@ def test_units_in_range_are_treated_alike(rng, power):
     assert SMALLEST < 10.0**power < LARGEST
     found = st.denoise(y * 10.0**power) / 10.0**power
     np.testing.assert_allclose(found, st.denoise(y), atol=1e-3)
+
+
+def test_an_entry_masked_in_one_channel_is_missing(rng):
+    y, mask = rng.normal(size=(6, 7, 3)), np.zeros((6, 7, 3), bool)
+    mask[2, 3, 1] = mask[4, 5] = True
+    assert set(zip(*np.nonzero(read_layout(y, -1, mask).missing), strict=True)) == {(2, 3), (4, 5)}
+    y[mask] = np.nan
+    np.testing.assert_array_equal(read_layout(y, -1, None).missing, mask.any(axis=-1))
