@@ -96,3 +96,16 @@ def test_estimates_stay_when_the_next_one_is_made(rng):
     copy = first.copy()
     assert not np.array_equal(next(many).estimate, copy)
     np.testing.assert_array_equal(first, copy)
+
+
+def test_without_thresholds_the_error_beside_a_gap_is_that_of_the_data(rng):
+    """Half of the picture is missing; the error of the other half is the noise variance, in the mean over it.
+
+    The correction for gaps, 3% here, is that at the thresholds chosen, and counts twice.
+    """
+    y = blocks((96, 96)) + rng.normal(0.0, 5.0, (96, 96))
+    mask = np.broadcast_to(np.arange(96) >= 48, y.shape)
+    denoiser = st.Denoiser(sigma=5.0, choose="bands", levels=2, mask=mask)
+    [trial] = what_if(y, denoiser, denoiser.run(y), [1e-6], whole(y.shape))
+    np.testing.assert_allclose(trial.estimate, y, atol=1e-3)
+    assert trial.predicted_mse == pytest.approx(25, rel=0.1)
