@@ -10,14 +10,16 @@ import pywt
 import scorethresh as st
 from scorethresh.denoising import crops
 from scorethresh.denoising.batch import Batch
-from scorethresh.denoising.crops import universal_cap
+from scorethresh.denoising.crops import highest_variance_crops, universal_cap
 from scorethresh.denoising.denoiser import Denoiser
 from scorethresh.denoising.experts.bands import BandThresholds, FrameNoise, jittered_grid, sample_band
 from scorethresh.denoising.experts.decisions import EntryDecisions
 from scorethresh.denoising.experts.fit_bands import fit_bands, fit_global
-from scorethresh.denoising.tiles import denoise_tiles, tiles_of
+from scorethresh.denoising.tiles import denoise_tiles, tile_sums, tiles_of
 from scorethresh.frames.wavelets import BandKey, Undecimated
+from scorethresh.noise.anscombe import local_moments
 from scorethresh.noise.covariance import White
+from scorethresh.noise.stabilisers import AnscombeRoot
 from scorethresh.risk.monte_carlo import monte_carlo_divergence
 
 CAMERA = pywt.data.camera().astype(float)
@@ -162,3 +164,28 @@ def test_an_answer_with_fixed_decisions_is_linear(rng):
     one, two = expert.response(y, directions)
     np.testing.assert_allclose(one, expert.value(y), atol=1e-12)
     np.testing.assert_allclose(two, 2 * one, atol=1e-12)
+
+
+def test_crops_are_taken_where_the_data_vary_and_not_where_they_are_bright(rng):
+    y = rng.normal(size=(256, 256))
+    y[:64, :64] += 1000
+    y[128:192, 64:128] *= 10
+    first, _ = highest_variance_crops(Batch(y[None, None]), [64, 64])
+    assert first == [128, 64]
+
+
+@pytest.mark.parametrize("kind", ["poisson", "complex"])
+def test_the_risk_of_the_data_themselves_is_that_of_the_noise(rng, kind):
+    """The divergence of the identity is that of unit noise in every part; few counts have less noise than that."""
+    y = rng.poisson(1.0, size=(20, 30)).astype(float)
+    options = {"noise": "poisson"} if kind == "poisson" else {"sigma": 2.0}
+    _, (values, back) = Denoiser(**options).stabilised(y if kind == "poisson" else y + 1j * rng.normal(size=y.shape))
+    tile = (slice(0, 20), slice(0, 30))
+    sums = tile_sums(values[0], values[0], np.full(y.shape, float(len(values[0]))), back, 0, tile)
+    expected = 2 * y.size * 2.0**2
+    if kind == "poisson":
+        variance, slope = local_moments(AnscombeRoot().forward(y))
+        assert variance.mean() < 0.9
+        expected = np.sum(variance * slope**2)
+    assert sums.risk == pytest.approx(expected, rel=1e-5)
+    assert sums.divergence == pytest.approx(expected, rel=1e-5)
