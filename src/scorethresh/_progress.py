@@ -7,11 +7,22 @@ import threading
 import time
 from types import TracebackType
 
-_WIDTH = 30
+# Characters of the full bar. With label and time it fits a terminal of 80 columns.
+BAR_WIDTH = 30
 
 
 class Progress:
-    """Counts steps; the bar shows from the start, if it is wanted. Steps may come from several threads."""
+    """Count steps and show them as a bar with the time elapsed. `step` may be called from several threads.
+
+    Parameters
+    ----------
+    label : str
+        The text before the bar.
+    total : int
+        The number of steps.
+    shown : bool
+        Whether to show the bar. If False, steps are only counted.
+    """
 
     def __init__(self, label: str, total: int, shown: bool) -> None:
         self.label, self.total, self.shown = label, total, shown
@@ -38,6 +49,6 @@ class Progress:
     def _show(self) -> None:
         if self.shown:
             part = self.done / max(self.total, 1)
-            bar = "#" * round(_WIDTH * part)
-            sys.stderr.write(f"\r{self.label} [{bar:<{_WIDTH}}] {part:4.0%} {time.monotonic() - self.start:.0f} s")
+            bar = "#" * round(BAR_WIDTH * part)
+            sys.stderr.write(f"\r{self.label} [{bar:<{BAR_WIDTH}}] {part:4.0%} {time.monotonic() - self.start:.0f} s")
             sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The transformer of scikit-learn, under the name that it had first: see `scorethresh.sklearn`."""
+"""The former name of `scorethresh.sklearn`, kept for old imports."""
 
 from .sklearn import ThresholdDenoiser
 

@@ -1,4 +1,4 @@
-"""The plots, under the name that they had first: see `scorethresh.viz.plot`."""
+"""The former name of `scorethresh.viz.plot`, kept for old imports."""
 
 from .viz.plot import plot_bands, plot_denoised, plot_dof, plot_risk, plot_selection
 

@@ -1,4 +1,4 @@
-"""The report, under the name that it had first: see `scorethresh.viz.report`."""
+"""The former name of `scorethresh.viz.report`, kept for old imports."""
 
 from .viz.report import write_report
 

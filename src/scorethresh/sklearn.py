@@ -1,4 +1,4 @@
-"""The scikit-learn face: a transformer that learns thresholds from the rows it is fitted to."""
+"""A scikit-learn transformer that learns thresholds from rows of data."""
 
 from __future__ import annotations
 
@@ -21,47 +21,53 @@ from .select.threshold import DEFAULT, select_threshold
 
 __all__ = ["ThresholdDenoiser"]
 
+# Whether rows of a domain are transformed by wavelets.
 _DOMAINS = {"samples": True, "coefficients": False}
 
 
 class ThresholdDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Denoise the rows of X, with a noise level and thresholds learnt from the rows given to `fit`.
+    """Denoise the rows of X with a noise level and thresholds learnt by `fit`.
 
-    For many signals of one kind, such as spectra from one instrument, one per row. They share the thresholds, so that
-    rows too short to tell signal from noise by themselves are helped by the others. For a single long signal, an image
-    or a volume, `scorethresh.denoise` is better.
+    Each row is one of many similar signals, such as spectra from one instrument. All rows share the thresholds. This
+    helps rows that are too short to choose a threshold from. For a single long signal, an image or a volume,
+    `scorethresh.denoise` is better.
 
     Parameters
     ----------
     domain : {"samples", "coefficients"}
-        ``"samples"``: a row is a signal, its entries in their order. It goes through an undecimated wavelet transform,
-        every band of which has a threshold. ``"coefficients"``: entries are coefficients, most of them noise around
-        zero, in any order; all share one threshold.
+        ``"samples"``: a row is a sampled signal. It is thresholded in an undecimated wavelet transform, with a
+        threshold per band. ``"coefficients"``: a row holds sparse coefficients in any order. All entries share one
+        threshold.
     sigma : float, optional
-        Standard deviation of the noise, the same in all entries, in units of X. By default `fit` estimates it: the
-        median magnitude of the finest wavelet coefficients, or of the coefficients, over 0.6745.
+        The standard deviation of the noise, in units of X. It must be the same in all entries. If None, `fit` estimates
+        it: the median magnitude of the coefficients, or of the finest wavelet coefficients, divided by 0.6745.
     rule : str or Rule
-        What is done to coefficients; see `scorethresh.risk_curve`.
+        The thresholding rule, as in `scorethresh.risk_curve`.
     method : str or Method
-        How thresholds are chosen; see `scorethresh.risk_curve`.
+        The method that chooses thresholds, as in `scorethresh.select_threshold`.
     wavelet : str
-        A discrete wavelet of PyWavelets, for samples.
+        A discrete wavelet of PyWavelets. Used for samples only.
 
     Attributes
     ----------
     sigma_ : float
         The noise level, given or estimated.
     thresholds_ : ndarray
-        In units of `sigma_`. For samples one per wavelet band, the finest first, infinity where a band is set to zero;
-        for coefficients just one.
+        Thresholds in units of `sigma_`. For samples one per wavelet band, the finest first; infinity sets a band to
+        zero. For coefficients a single one.
     n_features_in_ : int
         The number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns, if X has any that are strings.
+        The names of the columns, if X has column names that are strings.
+
+    See Also
+    --------
+    scorethresh.denoise : Denoise one signal, image or volume.
+    scorethresh.select_threshold : Choose a threshold for coefficients.
 
     Notes
     -----
-    X must be dense and finite. Single precision stays single.
+    X must be dense and finite. Single precision is preserved. For samples, the mean of each row is kept.
 
     Examples
     --------
@@ -100,14 +106,14 @@ class ThresholdDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         Parameters
         ----------
         X : array_like of shape (n_samples, n_features)
-            Noisy rows.
+            The noisy rows.
         y : None
             Ignored.
 
         Returns
         -------
         ThresholdDenoiser
-            The denoiser itself.
+            The fitted transformer.
         """
         samples = _validate.choice("domain", self.domain, _DOMAINS)
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_features=2 if samples else 1)
@@ -119,12 +125,12 @@ class ThresholdDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Denoise rows with the thresholds that were learnt.
+        """Denoise rows with the learnt thresholds.
 
         Parameters
         ----------
         X : array_like of shape (n_samples, n_features)
-            Noisy rows.
+            The noisy rows.
 
         Returns
         -------
@@ -146,17 +152,17 @@ class ThresholdDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         return np.asarray(expert.value((X - mean)[:, None])[:, 0] + mean)
 
     def _noise(self, X: NDArray[Any]) -> FrameNoise:
-        """Return what noise of level 1 is in every wavelet band."""
+        """Return the noise in every wavelet band for white noise of level 1."""
         return FrameNoise.make(Undecimated(self.wavelet, default_levels(X.shape[1:])), White(1.0), ndim=1)
 
     def _bands(self, X: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return the coefficients of every wavelet band, finest first, scaled to the noise level of X."""
+        """Return the coefficients of every wavelet band, the finest first, scaled to the noise level of X."""
         noise = self._noise(X)
         bands: dict[int, NDArray[Any]] = {}
 
-        def look(k: int, c: NDArray[Any]) -> NDArray[Any]:
+        def collect(k: int, c: NDArray[Any]) -> NDArray[Any]:
             bands[k] = c / c.dtype.type(noise.bands[k].sigma)
             return c
 
-        noise.frame.apply((X - X.mean(axis=1, keepdims=True))[:, None], look, ndim=1)
+        noise.frame.apply((X - X.mean(axis=1, keepdims=True))[:, None], collect, ndim=1)
         return [bands[k] for k in sorted(bands)]
