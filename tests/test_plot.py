@@ -1,5 +1,6 @@
 """Plots, by what is drawn: artists and their data."""
 
+import subprocess
 import sys
 
 import matplotlib as mpl
@@ -9,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import scorethresh as st
-from scorethresh.viz.plot import plot_bands, plot_denoised, plot_dof, plot_risk, plot_selection
+from scorethresh.viz import plot_bands, plot_denoised, plot_dof, plot_risk, plot_selection
 
 mpl.use("Agg")
 
@@ -240,5 +241,12 @@ def test_everything_is_grey(rng):
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r'pip install "scorethresh\[plot\]"'):
+    with pytest.raises(ImportError, match=r"matplotlib is not installed.*pip install '\.\[plot\]'"):
         curve().plot()
+
+
+def test_importing_the_plots_does_not_import_matplotlib():
+    code = "import sys, scorethresh.viz as v; print(sorted(v.__all__), 'matplotlib' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    names = ["plot_bands", "plot_denoised", "plot_dof", "plot_risk", "plot_selection", "write_report"]
+    assert out.strip() == f"{names} False"

@@ -1,11 +1,13 @@
 """The report page: what it holds, and what it does in a browser."""
 
+import base64
 import dataclasses
 import html
 import io
 import json
 import re
 import shutil
+import struct
 
 import matplotlib.image
 import numpy as np
@@ -13,7 +15,8 @@ import pytest
 
 import scorethresh as st
 from scorethresh.viz import report
-from scorethresh.viz.report import FACTORS, png, write_report
+from scorethresh.viz.pictures import png
+from scorethresh.viz.report import FACTORS, write_report
 
 
 def noisy(shape=(96, 128), seed=1):
@@ -28,6 +31,13 @@ def written(path, y, denoiser, found=None):
     text = path.read_text(encoding="utf-8")
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1]
     return text, json.loads(data)
+
+
+def size_of(picture):
+    """Rows, columns and colours of the PNG file in an address."""
+    content = base64.b64decode(picture.removeprefix("data:image/png;base64,"))
+    columns, rows, _, kind = struct.unpack(">IIBB", content[16:26])
+    return rows, columns, {0: 1, 2: 3}[kind]
 
 
 @pytest.fixture(scope="module")
@@ -119,11 +129,36 @@ def test_whatever_can_be_denoised_has_a_page(y, options, tmp_path):
 
 
 def test_of_large_data_the_middle_is_shown(tmp_path, monkeypatch):
-    monkeypatch.setitem(report._SHOWN, 2, (32, 64))
+    monkeypatch.setitem(report.MOST_SHOWN, 2, (32, 64))
     y = noisy((96, 128))
     text, data = written(tmp_path / "page.html", y, st.Denoiser(sigma=10.0, choose="bands"))
     assert "entries 32 to 63 of 96, 32 to 95 of 128" in text
-    assert report._picture(np.zeros((32, 64, 1)), (0, 1))[:45] == data["before"][:45]  # the header has the size
+    assert size_of(data["before"]) == (32, 64, 1)
+
+
+@pytest.mark.parametrize("channel_axis", [None, -1])
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("channels", [3, 4])
+def test_colours_are_shown_with_or_without_their_axis(channels, gaps, channel_axis, tmp_path):
+    """As `plot_denoised` does. Once, without the axis, a picture was taken for a volume and one row of it shown."""
+    y = noisy((48, 64, channels))
+    if gaps:
+        y[3:5, 3:5] = np.nan
+    denoiser = st.Denoiser(sigma=10.0, choose="bands", levels=2, channel_axis=channel_axis)
+    found = denoiser.run(y)
+    _, data = written(tmp_path / "page.html", y, denoiser, found)
+    pictures = [data["before"], data["after"], *(trial["picture"] for trial in data["trials"])]
+    assert [size_of(picture) for picture in pictures] == [(48, 64, 3)] * (2 + len(FACTORS))
+    assert data["trials"][FACTORS.index(1.0)]["picture"] == data["after"]
+
+
+@pytest.mark.parametrize("shape", [(5, 48, 64), (48, 64, 5)])
+def test_other_channels_are_shown_by_the_middle_one(shape, tmp_path):
+    axis = shape.index(5)
+    _, data = written(
+        tmp_path / "page.html", noisy(shape), st.Denoiser(sigma=10.0, choose="bands", levels=2, channel_axis=axis)
+    )
+    assert size_of(data["before"]) == size_of(data["trials"][0]["picture"]) == (48, 64, 1)
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1])
@@ -138,7 +173,7 @@ def test_missing_entries_do_not_set_the_scale(axis, tmp_path):
     assert not re.search("Black is -", text)
     assert len(data["trials"]) == len(FACTORS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(report._SHOWN, 2, (20, 20))
+        patch.setitem(report.MOST_SHOWN, 2, (20, 20))
         text, data = written(tmp_path / "page.html", y, st.Denoiser(**options))
     assert "Black is 0, white 1." in text
     assert data["trials"] == []

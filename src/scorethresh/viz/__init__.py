@@ -1,1 +1,9 @@
-"""Plots, and the report."""
+"""Plots with matplotlib, and the report as one HTML page.
+
+Importing this package does not import matplotlib. A plot without axes does.
+"""
+
+from .plot import plot_bands, plot_denoised, plot_dof, plot_risk, plot_selection
+from .report import write_report
+
+__all__ = ["plot_bands", "plot_denoised", "plot_dof", "plot_risk", "plot_selection", "write_report"]

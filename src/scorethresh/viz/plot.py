@@ -1,7 +1,7 @@
-"""Plots with matplotlib. Axes in and out, so that they can be composed; without axes a new figure is made.
+"""Plots with matplotlib. Each takes axes and returns them; without axes it makes a figure.
 
-Lines, greys and markers tell things apart, not colours. Thresholds are in units of the noise level sigma, risks are
-per entry and in units of sigma squared.
+Everything is black or grey: line styles and markers tell things apart, in print too. Thresholds are in units of the
+noise level sigma. Risks are per entry, in units of sigma squared.
 """
 
 from __future__ import annotations
@@ -9,39 +9,48 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._validate import Array
+from .._validate import Array, missing_extra
 from ..denoising.result import Denoised
 from ..risk.curve import RiskCurve, finite_part
 from ..risk.methods import Mixture
 from ..sample.magnitudes import Magnitudes, default_thresholds
 from ..select.threshold import Selection
+from .panels import draw_image, draw_signal, panels_of
+from .pictures import check_same_shape, display_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_bands", "plot_denoised", "plot_dof", "plot_risk", "plot_selection"]
 
-# Of the histogram's bins, in units of sigma.
-_BIN = 1 / 4
+# Width of the histogram's bins, in units of sigma. Narrower ones are noisy, wider ones hide the shape of the noise.
+BIN_WIDTH = 1 / 4
+# The histogram ends this far beyond the last default threshold, in units of sigma. `Mixture` ignores larger entries.
+HISTOGRAM_MARGIN = 6
 
 
 def plot_risk(curve: RiskCurve, ax: Axes | None = None, truth: RiskCurve | None = None) -> Axes:
-    """Draw the risk against the threshold, with two standard errors on both sides and the least risk marked.
+    """Draw the risk against the threshold, with two standard errors, and mark the minimum.
 
     Parameters
     ----------
     curve : RiskCurve
-        Risks are divided by its size. A last threshold of infinity is drawn apart: all entries set to zero.
-    ax : matplotlib Axes, optional
-        By default those of a new figure.
+        The curve. A threshold of infinity, which sets all entries to zero, is drawn as a separate point.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw in. By default a new figure.
     truth : RiskCurve, optional
         The true risk, if it is known: ``risk_curve(y, curve.thresholds, sigma=..., method=Oracle(x0))``.
 
     Returns
     -------
-    matplotlib Axes
+    matplotlib.axes.Axes
+        The axes drawn in.
+
+    See Also
+    --------
+    scorethresh.risk_curve : Estimate the risk.
+    plot_dof : Draw the degrees of freedom.
 
     Examples
     --------
@@ -78,7 +87,24 @@ def plot_risk(curve: RiskCurve, ax: Axes | None = None, truth: RiskCurve | None 
 
 
 def plot_dof(curve: RiskCurve, ax: Axes | None = None) -> Axes:
-    """Draw the degrees of freedom against the threshold, and those at the least risk."""
+    """Draw the degrees of freedom against the threshold, and mark those at the minimum of the risk.
+
+    Parameters
+    ----------
+    curve : RiskCurve
+        The curve. A threshold of infinity, which sets all entries to zero, is drawn as a separate point.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw in. By default a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn in.
+
+    See Also
+    --------
+    plot_risk : Draw the risk.
+    """
     ax = _axes(ax)
     x = _positions(curve)
     n = finite_part(curve.thresholds).size
@@ -93,10 +119,28 @@ def plot_dof(curve: RiskCurve, ax: Axes | None = None) -> Axes:
 
 
 def plot_selection(selection: Selection, ax: Axes | None = None) -> Axes:
-    """Draw the histogram of the magnitudes, the mixture fitted to them and the threshold that was chosen.
+    """Draw the histogram of the magnitudes, the fitted mixture and the chosen threshold.
 
-    Magnitudes more than 7 sigma beyond the universal threshold, which take no part in the fit, are counted in the
-    legend only. For the risk: ``selection.curve.plot()``.
+    Parameters
+    ----------
+    selection : Selection
+        The result of `scorethresh.select_threshold`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw in. By default a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn in.
+
+    See Also
+    --------
+    plot_risk : Draw the risk, ``selection.curve.plot()``.
+
+    Notes
+    -----
+    Magnitudes more than 7 sigma above the universal threshold are ignored by the fit. They are not drawn; the legend
+    gives their number.
     """
     ax = _axes(ax)
     sigma = selection.curve.sigma
@@ -120,39 +164,48 @@ def plot_selection(selection: Selection, ax: Axes | None = None) -> Axes:
         ylabel="entries per σ",
         yscale="log",
         xlim=(0, max(edges[-1], 1.05 * t if np.isfinite(t) else 0)),
-        # A bin with one entry stands clear of the ground.
-        ylim=(0.4 / _BIN, None),
+        # A bin with a single entry remains visible on the logarithmic axis.
+        ylim=(0.4 / BIN_WIDTH, None),
     )
     ax.legend(frameon=False)
     return ax
 
 
 def plot_denoised(found: Denoised, y: Any = None, axes: Any = None, *, channel_axis: int | None = None) -> Any:
-    """Draw the noisy data, the estimate and what was removed: signals as lines, of volumes the middle slice.
+    """Draw the noisy data, the estimate and their difference.
 
     Parameters
     ----------
     found : Denoised
-        What a `Denoiser` found.
+        The result of `scorethresh.Denoiser.run`.
     y : array_like, optional
-        The data it was run on. Without it only the estimate is drawn.
-    axes : sequence of matplotlib Axes, optional
-        Three, or without y one. By default those of a new figure.
+        The noisy data. Without it only the estimate is drawn.
+    axes : sequence of matplotlib.axes.Axes, optional
+        Three axes to draw in, or one if y is not given. By default a new figure.
     channel_axis : int, optional
-        That of the denoiser. By default a third axis of length 3 or 4 is taken for colours.
+        The axis of channels, as given to the denoiser. If None, the last of three axes is drawn as colours if it has 3
+        or 4 entries.
 
     Returns
     -------
-    ndarray of matplotlib Axes
+    ndarray of matplotlib.axes.Axes
+        The axes drawn in.
+
+    See Also
+    --------
+    plot_bands : Draw the thresholds of the wavelet bands.
+    scorethresh.viz.write_report : Write a page with sliders.
+
+    Notes
+    -----
+    Signals are drawn as lines, one per channel. Of a volume the middle slice is drawn. Complex data are drawn by their
+    modulus. Three channels are drawn as colours, and so are the first three of four. Of any other number of channels
+    of an image, the middle one is drawn.
     """
-    estimate = found.estimate
-    if y is not None and np.shape(y) != estimate.shape:
-        msg = f"y must have the shape of the estimate, {estimate.shape}, got {np.shape(y)}. Pass the data denoised."
-        raise ValueError(msg)
-    if channel_axis is None and estimate.ndim == 3 and estimate.shape[-1] in (3, 4):
-        channel_axis = -1
-    after = view(estimate, channel_axis)
-    count, signals = 1 if y is None else 3, after.ndim == 2
+    if y is not None:
+        check_same_shape(y, found.estimate)
+    panels = panels_of(found, y, display_axis(found.estimate.shape, channel_axis))
+    count, signals = len(panels), panels[0].shown.ndim == 2
     if axes is None:
         size, rows, columns = ((9.0, 2.2 * count), count, 1) if signals else ((4.4 * count, 4.0), 1, count)
         axes = _new_axes(rows, columns, figsize=size, squeeze=False, sharex=True)
@@ -160,37 +213,33 @@ def plot_denoised(found: Denoised, y: Any = None, axes: Any = None, *, channel_a
     if axes.size != count:
         msg = f"axes must be {count}, got {axes.size}. Try plt.subplots(1, {count})[1]."
         raise ValueError(msg)
-    panels = [(after, f"denoised, predicted rms error {_root(found.predicted_mse):.3g}", limits(after))]
-    if y is not None:
-        before = view(y, channel_axis)
-        removed = view(np.asarray(y, dtype=np.result_type(estimate.dtype, float)) - estimate, channel_axis)
-        rms = _root(float(np.nanmean(np.square(removed))))
-        sign = 0 if np.iscomplexobj(estimate) else -1
-        panels.insert(0, (before, "noisy", limits(after)))
-        panels.append((removed, f"removed, rms {rms:.3g}", (3 * sign * rms, 3 * rms)))
-    what = "magnitude" if np.iscomplexobj(estimate) else "value"
-    for ax, (shown, title, ends) in zip(axes, panels, strict=True):
-        if signals:
-            ax.plot(shown, lw=0.8, color="k")
-            for line, style in zip(ax.get_lines(), ("-", "--", ":", "-.") * shown.shape[1], strict=False):
-                line.set_linestyle(style)
-            ax.set(title=title, ylabel=f"{what}, in units of y")
-            continue
-        # Colours have no colour bar, and what was removed of them may be negative: grey is zero.
-        colours = shown.shape[-1] == 3
-        low, high = ends if ends[1] > ends[0] else (ends[0], ends[0] + 1)
-        image = np.clip((shown - low) / (high - low), 0, 1) if colours else shown[..., 0]
-        drawn = ax.imshow(image, cmap="gray", vmin=None if colours else low, vmax=None if colours else high)
-        ax.set(title=title, xticks=[], yticks=[])
-        if not colours:
-            ax.figure.colorbar(drawn, ax=ax, label=f"{what}, in units of y", shrink=0.85)
+    label = f"{'magnitude' if np.iscomplexobj(found.estimate) else 'value'}, in units of y"
+    for ax, panel in zip(axes, panels, strict=True):
+        (draw_signal if signals else draw_image)(ax, panel, label)
     if signals:
         axes[-1].set_xlabel("sample")
     return axes
 
 
 def plot_bands(found: Denoised, ax: Axes | None = None) -> Axes:
-    """Draw the threshold of every wavelet band over the noise level of the band, and the fraction that was kept."""
+    """Draw the threshold of every wavelet band, in units of its noise level, and the fraction of coefficients kept.
+
+    Parameters
+    ----------
+    found : Denoised
+        The result of `scorethresh.Denoiser.run`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw in. By default a new figure, as high as the number of bands needs.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn in.
+
+    See Also
+    --------
+    plot_denoised : Draw the data and the estimate.
+    """
     if ax is None:
         ax = _new_axes(1, 1, figsize=(7.0, max(2.0, 0.22 * len(found.bands) + 1.0)))
     t = np.array([band.threshold / band.sigma for band in found.bands])
@@ -212,45 +261,22 @@ def plot_bands(found: Denoised, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def view(a: Any, channel_axis: int | None) -> Any:
-    """Return what is shown of an array: (samples, channels) of a signal, else (rows, columns, 1 or 3 colours).
-
-    Complex numbers by their magnitude, volumes by their middle slice; of channels that are not colours the middle one.
-    """
-    a = np.asarray(a)
-    a = np.abs(a) if np.iscomplexobj(a) else a
-    a = a[..., None] if channel_axis is None else np.moveaxis(a, channel_axis, -1)
-    if a.ndim == 4:
-        a = a[len(a) // 2]
-    if a.ndim == 2:
-        return a
-    if a.shape[-1] in (3, 4):
-        return a[..., :3]
-    middle = a.shape[-1] // 2
-    return a[..., middle : middle + 1]
-
-
-def limits(shown: NDArray[Any]) -> tuple[float, float]:
-    """Return the range of what is shown, but for missing entries."""
-    known = shown[~np.isnan(shown)]
-    return (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-
-
 def _axes(ax: Axes | None) -> Axes:
     return _new_axes(1, 1) if ax is None else ax
 
 
 def _new_axes(rows: int, columns: int, **options: Any) -> Any:
+    """Return the axes of a new figure. Only here is matplotlib imported."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        msg = 'plots need matplotlib, which is not installed. Try pip install "scorethresh[plot]".'
-        raise ImportError(msg) from None
+        error = missing_extra("matplotlib", "plot")
+        raise error from None
     return plt.subplots(rows, columns, layout="constrained", **options)[1]
 
 
 def _positions(curve: RiskCurve) -> Array:
-    """Return the thresholds over sigma, with infinity a little beyond the rest."""
+    """Return the thresholds in units of sigma, with infinity placed 5% beyond the largest finite one."""
     finite = finite_part(curve.thresholds) / curve.sigma
     beyond = 1.05 * finite.max(initial=0.0) or 1.0
     return np.append(finite, np.full(curve.thresholds.size - finite.size, beyond))
@@ -260,16 +286,12 @@ def _threshold_label(sigma: float) -> str:
     return f"threshold, in units of σ = {sigma:.4g}"
 
 
-def _root(square: float) -> float:
-    return float(np.sqrt(max(square, 0.0)))
-
-
 def _histogram(sample: Magnitudes, sigma: float) -> tuple[Array, Array, int]:
-    """Return edges of bins, in units of sigma, their counts, and the number of entries beyond the last."""
+    """Return the edges of the bins in units of sigma, their counts, and the number of entries beyond the last edge."""
     largest = float(sample.nodes.max()) / sigma
-    limit = min(largest, float(default_thresholds(sample.size, 1.0)[-2]) + 6)
-    edges = np.arange(0.0, limit + 2 * _BIN, _BIN)
-    if sample.cells is not None:  # only whole cells can be counted
+    limit = min(largest, float(default_thresholds(sample.size, 1.0)[-2]) + HISTOGRAM_MARGIN)
+    edges = np.arange(0.0, limit + 2 * BIN_WIDTH, BIN_WIDTH)
+    if sample.cells is not None:  # a compressed sample has counts per cell only
         known = sample.cells.edges / sigma
         edges = np.unique(known[np.searchsorted(known, edges[edges <= known[-1]])])
     counts = np.histogram(sample.nodes / sigma, edges, weights=sample.weights)[0].round()
