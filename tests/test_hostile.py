@@ -61,6 +61,24 @@ def test_one_huge_outlier_changes_nothing_else(rng, method, size):
     assert not np.isnan(found.curve.stderr).any()
 
 
+@pytest.mark.parametrize("rule", ["hard", "soft", "firm"])
+def test_a_threshold_whose_square_overflows(rule):
+    """It kills all entries, whose energy is finite, though the rule's own coefficients are not."""
+    curve = st.risk_curve([1.0, -2.0], [3.0, 1e200], sigma=1.0, rule=rule, method=st.Score(0.1))
+    np.testing.assert_allclose(curve.risk, 1 + 4 - 2, rtol=1e-12)
+
+
+def test_a_jump_higher_than_the_largest_double_counts_only_near_entries():
+    curve = st.risk_curve([1e-150, 2e-150], [1e300], sigma=1e-150, method=st.Score(1e-151))
+    assert curve.dof[0] == 0
+    assert curve.risk[0] == pytest.approx(3e-300)
+
+
+def test_a_term_below_the_least_double_is_no_low_risk():
+    """Firm thresholding of one entry: a^2 and z^2 are finite and -2 a z is not, though (z - a)^2 is positive."""
+    assert st.risk_curve([1.14e154], [6e153], sigma=1.0, rule="firm", method="sure").risk[0] > 0
+
+
 def test_oracle_with_huge_means():
     assert st.risk_curve([0.0, 0.0], [3.0], sigma=1.0, method=st.Oracle([1.0, 1e200])).risk[0] < 10
 
@@ -199,21 +217,21 @@ def test_memory_does_not_grow_with_the_largest_threshold(rng, make, options):
 def test_means_far_above_the_noise_are_those_of_the_entries(rng, sigma):
     """Against the true risk: at thresholds of many sigma it is mostly the energy of the means that are killed.
 
-    These are ten means of 50 to 1e6 sigma, one after the other. Noise of one sigma is 2% of the first and 4% of its
-    energy, and less of the others. At low thresholds the curve is that without these entries; each adds sigma^2.
+    These are twenty means of 50 to 1e6 sigma, one after the other, ten of them 10% apart. Noise of one sigma is 2% of
+    the first and 4% of its energy, and less of the others. At low thresholds the curve is that without these entries;
+    each adds sigma^2.
     """
+    far = np.sort(np.concatenate([np.geomspace(50, 1e6, 10), 200 * 1.1 ** np.arange(10)]))
     x0 = np.zeros(2000)
-    x0[:100] = 5.0
-    x0[100:110] = np.geomspace(50, 1e6, 10)
+    x0[:100], x0[100:120] = 5.0, far
     y = x0 + rng.normal(size=x0.size)
-    between = np.sqrt(x0[100:109] * x0[101:110])
-    thresholds = sigma * np.concatenate([[2.0, 3.0, 4.0, 15.0, 30.0], between, [1e7]])
+    thresholds = sigma * np.concatenate([[2.0, 3.0, 4.0, 15.0, 30.0], np.sqrt(far[:-1] * far[1:]), [1e7]])
     curve = st.risk_curve(sigma * y, thresholds, sigma=sigma)
     true = st.risk_curve(sigma * y, thresholds, sigma=sigma, method=st.Oracle(sigma * x0))
     np.testing.assert_allclose(curve.risk[3:], true.risk[3:], rtol=0.04)
     np.testing.assert_allclose(curve.dof[3:], true.dof[3:], atol=0.01)
-    without = st.risk_curve(sigma * np.delete(y, np.s_[100:110]), thresholds[:4], sigma=sigma)
-    np.testing.assert_allclose(curve.risk[:4], without.risk + 10 * sigma**2, rtol=1e-3)
+    without = st.risk_curve(sigma * np.delete(y, np.s_[100:120]), thresholds[:4], sigma=sigma)
+    np.testing.assert_allclose(curve.risk[:4], without.risk + 20 * sigma**2, rtol=1e-3)
 
 
 @pytest.mark.parametrize("largest", [3.0, 19.9, 20.1, 60.0, 1e8])
@@ -278,7 +296,8 @@ def test_all_thresholds_of_many_entries_of_all_scales(rng, rule, method):
 @pytest.mark.parametrize("sigma", [1e-150, 1e-20, 1.0, 1e150])
 @pytest.mark.parametrize("largest", [1.0, 1e300, 1.3e308, 1.7e308])
 def test_tables_of_cells_stay_inside_up_to_the_largest_double(sigma, largest):
-    """The key of a value beyond the last edge once led to a cell that is not there."""
-    cells = Cells.make(np.array([largest]), as_rule("hard"), sigma, sigma)
+    """Where the largest edge, in units of the narrow cells, overflows, its key once led past the last cell."""
+    narrow = sigma * np.arange(10_000) / 20  # most cells are narrow
+    cells = Cells.make(np.union1d(narrow, largest), as_rule("hard"), sigma, sigma)
     assert 0 <= cells.table.table.min() <= cells.table.table.max() < len(cells)
     assert cells.have(np.array([largest])).all()

@@ -122,7 +122,8 @@ def test_dilated_takes_steps_of_any_size():
         ((2, 1, 16, 24), (8, 4), 2),
         ((1, 2, 6, 8), (2, 4), 2),
         ((3, 4, 16, 16), (16, 16), 4),
-        ((1, 1, 8, 300), (4, 8), 1),  # wider than a strip
+        ((1, 1, 8, 300), (4, 8), 1),  # three strips
+        ((1, 1, 4, 404), (4, 4), 2),  # two strips
     ],
 )
 def test_sliding_dct_is_the_sum_over_windows(rng, dtype, guided, shape, block, step):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import scorethresh as st
-from helpers import mixed
+from helpers import mixed, spikes
 from scorethresh.rules import as_rule
 from scorethresh.sample.cells import Cells
 
@@ -145,6 +145,16 @@ def test_memory_does_not_grow_with_the_data():
         tracemalloc.stop()
     assert max(peaks) < 32e6
     assert peaks[1] < peaks[0] + 9e6
+
+
+@pytest.mark.parametrize("thresholds", [[3.0], [2.0, 8.0]])
+def test_cells_keep_the_shape_of_the_noise_around_few_thresholds(rng, thresholds):
+    """The mixture sees the same histogram in a compressed sample as in an exact one: equal to rounding."""
+    y = spikes(rng, 30_000)
+    y[5000:8000] += rng.laplace(scale=2, size=3000)
+    sample = st.Magnitudes.compress(y, sigma=1.0, thresholds=thresholds, bandwidth=0.5)
+    compressed, exact = (st.risk_curve(s, thresholds, sigma=1.0).risk for s in (sample, st.Magnitudes.exact(y)))
+    np.testing.assert_allclose(compressed, exact, rtol=1e-9)
 
 
 def test_cells_stay_few_when_thresholds_are_far_apart():
