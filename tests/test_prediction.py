@@ -64,3 +64,11 @@ def test_a_prediction_covers_a_known_filter(rng):
         errors.append((found.mse - np.mean((0.3 * row) ** 2)) / found.stderr)
     assert abs(np.mean(errors)) < 4 / math.sqrt(len(errors))
     assert np.std(errors) < 1.2
+
+
+def test_noise_of_twice_the_level_has_four_times_the_error():
+    """In the same unit: the second moment is 4 times, the fourth 16 times as large."""
+    plain = predict(RiskSums(100.0, 50.0), NoiseEnergy(1000, 1.0, 1.0, 1.0, left=0.8), FilterRatio(1.0, 0.35))
+    found = predict(RiskSums(400.0, 200.0), NoiseEnergy(1000, 4.0, 16.0, 1.0, left=0.8), FilterRatio(1.0, 0.35))
+    assert found.mse == pytest.approx(4 * plain.mse)
+    assert found.stderr == pytest.approx(4 * plain.stderr)
