@@ -9,7 +9,7 @@ from scipy.fft import dctn, idctn
 
 from scorethresh.frames import windows
 from scorethresh.frames.dct import dct_matrix
-from scorethresh.frames.padding import reflect_pad
+from scorethresh.frames.padding import fill_gaps, reflect_pad
 from scorethresh.frames.wavelets import Decimated, Undecimated, detail_bands
 from scorethresh.frames.windows import Windows
 from scorethresh.noise.covariance import Stationary, White, reflected_variances
@@ -181,3 +181,17 @@ def test_noise_behind_a_wavelet_varies_by_reflection(name, level, n):
     coefficients = found[level - 1][:, frame.inside((n,))[0]]
     variances = reflected_variances(frame.filters(level)[1], n)
     np.testing.assert_allclose((coefficients**2).sum(axis=0), variances, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(40,), (17, 20), (6, 9, 8)])
+@pytest.mark.parametrize("share", [0.5, 0.97])
+def test_gaps_are_filled_by_the_mean_of_the_smallest_box_that_holds_any(rng, shape, share):
+    values, missing = rng.normal(size=(2, 2, *shape)), rng.random(shape) < share
+    missing.flat[0] = False
+    filled = fill_gaps(values, missing)
+    np.testing.assert_array_equal(filled[:, :, ~missing], values[:, :, ~missing])
+    for at in np.argwhere(missing):
+        boxes = (tuple(slice(max(i - r, 0), i + r + 1) for i in at) for r in (1, 3, 7, 15, 31, 63))
+        box = next(box for box in boxes if not missing[box].all())
+        expected = values[:, :, *box][:, :, ~missing[box]].mean(axis=-1)
+        np.testing.assert_allclose(filled[:, :, *at], expected, atol=1e-9)
