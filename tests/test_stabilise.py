@@ -8,8 +8,10 @@ from scipy.stats import poisson
 import scorethresh as st
 from scorethresh.denoising.denoiser import Denoiser
 from scorethresh.denoising.stabilise import stabilise
+from scorethresh.denoising.way_back import Restored
 from scorethresh.noise.models import CorrelatedNoise, NoiseModel, PoissonNoise, WhiteNoise, as_noise
 from scorethresh.noise.stabilisers import AnscombeRoot, Scaling, Transformed
+from scorethresh.risk.prediction import FilterRatio, RiskSums
 
 # Noise keeps it from looking clipped.
 CAMERA = pywt.data.camera()[100:228, 150:278] + np.random.default_rng(1).normal(size=(128, 128))
@@ -141,3 +143,24 @@ def test_constant_data_hold_no_noise():
     assert stabilised(np.ones((40, 40))) is None
     layout = Denoiser().stabilised(np.ones((40, 40)))[0]
     assert stabilise(layout, WhiteNoise(2.0)) is None
+
+
+def test_moments_of_a_transform_are_those_of_its_slope(rng):
+    """Of a logarithm of level s the noise level is s y."""
+    y, valid = rng.uniform(1, 9, size=(1, 1, 5, 6)), rng.random((5, 6)) < 0.5
+    log = Transformed(lambda y: np.log(y) / 0.1, lambda z: np.exp(0.1 * z), lambda z: 0.1 * np.exp(0.1 * z))
+    found = log.moments(y, valid)
+    assert found.second * found.unit**2 == pytest.approx(np.mean((0.1 * y[0, 0][valid]) ** 2))
+    assert found.fourth * found.unit**4 == pytest.approx(np.mean((0.1 * y[0, 0][valid]) ** 4))
+
+
+def test_the_energy_of_correlated_noise_varies_by_its_squared_power(rng):
+    """The mean square of stationary noise on a circle has variance 2 mean(power^2) / N: powers are independent."""
+    blur = np.zeros((32, 40))
+    blur[:3, :2] = rng.uniform(1, 2, size=(3, 2))
+    power = np.abs(np.fft.fft2(blur)) ** 2
+    y = rng.normal(size=power.shape)
+    back = stabilised(y, noise=power).back
+    # Next to no divergence and no trust in it: the standard error is that of the energy.
+    found = back.predict(RiskSums(1.0, 1e-6), Restored(y, 1.0, 0.0), FilterRatio(1.0, 1e12))
+    assert found.stderr == pytest.approx(np.sqrt(2 * np.mean(power**2) / y.size), rel=1e-5)
