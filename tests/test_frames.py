@@ -13,6 +13,7 @@ from scorethresh.frames.padding import fill_gaps, reflect_pad
 from scorethresh.frames.wavelets import Decimated, Undecimated, detail_bands
 from scorethresh.frames.windows import Windows
 from scorethresh.noise.covariance import Stationary, White, reflected_variances
+from scorethresh.risk.monte_carlo import monte_carlo_divergence
 
 SHAPES = [(1,), (2,), (7,), (100,), (1, 5), (33, 47), (9, 20, 31), (3, 3, 3)]
 
@@ -145,6 +146,19 @@ def test_traces_of_windows_of_signals(rng, parts):
         [(w * (frame.hard(y + 0.1 * w, var, 2.7)[0] - frame.hard(y - 0.1 * w, var, 2.7)[0])).sum() for w in draws]
     )
     assert frame.hard(y, var, 2.7)[1].sum() == pytest.approx(jumps / 0.2, rel=0.1)
+
+
+def test_windows_count_less_once_they_keep_more(rng):
+    """In noise alone most windows keep their mean only: with one more coefficient they count half.
+
+    Differences with a step of 0.1 are 3% larger at 2.7 noise levels. In longer signals 6% were found between the two.
+    """
+    frame, var = Windows((32,), 4), np.ones(32)
+    y = rng.normal(size=(1, 1 << 15))
+    probes = rng.normal(size=(8, *y.shape))
+    value, stderr = monte_carlo_divergence(lambda z: frame.hard(z, var, 2.7)[0], y, probes, 0.1)
+    assert stderr < 0.02 * value
+    assert frame.hard(y, var, 2.7)[1].sum() == pytest.approx(value, rel=0.1)
 
 
 def test_noise_levels_behind_filters(rng):
