@@ -14,8 +14,9 @@ from scorethresh.denoising.batch import Batch
 from scorethresh.denoising.crops import highest_variance_crops, universal_cap
 from scorethresh.denoising.denoiser import Denoiser
 from scorethresh.denoising.experts.bands import BandThresholds, FrameNoise, jittered_grid, sample_band
-from scorethresh.denoising.experts.decisions import EntryDecisions
+from scorethresh.denoising.experts.decisions import EntryDecisions, decisions_for
 from scorethresh.denoising.experts.fit_bands import fit_bands, fit_global
+from scorethresh.denoising.experts.windows import FIRST_STAGE, SECOND_STAGE, windows_for
 from scorethresh.denoising.tiles import denoise_tiles, tile_sums, tiles_of
 from scorethresh.frames.wavelets import BandKey, Undecimated
 from scorethresh.noise.anscombe import local_moments
@@ -52,7 +53,7 @@ def test_results_do_not_depend_on_the_tiling(rng, monkeypatch, ndim, choose):
     batch = back.batch(0, values[0])
     found = []
     for entries in (y.size, y.size // 3, y.size // 7):
-        monkeypatch.setitem(crops.MOST_ENTRIES, ndim, entries)
+        monkeypatch.setitem(crops.TILE_ENTRIES, ndim, entries)
         assert (len(tiles_of(y.shape, plan.step)) == 1) == (entries == y.size)
         found.append(denoise_tiles(plan, batch, back, 0, lambda: None).value)
     for other in found[1:]:
@@ -210,3 +211,19 @@ def test_no_other_weights_have_a_lower_estimated_risk(rng):
         other = np.array(plan.weights)
         other[[i, j]] += -moved, moved
         assert risk(other) >= least * (1 - 1e-6)  # single precision
+
+
+def test_one_threshold_for_all_is_chosen_by_the_method_named(rng):
+    """Its risk curves are those of the method, here SURE for soft thresholding, by its formula."""
+    c, thresholds = rng.normal(size=(1, 1, 500)), np.linspace(0.5, 3, 6)
+    found = decisions_for(1, st.Soft(), "sure").curve(c, thresholds, 1.0)
+    a, t = np.abs(c.ravel()), thresholds[:, None]
+    np.testing.assert_allclose(found.risk, np.sum(np.minimum(a, t) ** 2 - 1 + 2 * (a > t), axis=1), rtol=1e-9)
+
+
+def test_windows_as_long_as_the_data_fit():
+    def sides(stage, shape):
+        return [w.block[0] for w in windows_for(stage, shape)]
+
+    assert [sides(FIRST_STAGE, (n,)) for n in (127, 128, 1023, 1024)] == [[], [128], [128], [128, 1024]]
+    assert sides(SECOND_STAGE, (16, 16)) == sides(SECOND_STAGE, (5, 7)) == [8, 16]  # small ones always
