@@ -164,3 +164,11 @@ def test_the_energy_of_correlated_noise_varies_by_its_squared_power(rng):
     # Next to no divergence and no trust in it: the standard error is that of the energy.
     found = back.predict(RiskSums(1.0, 1e-6), Restored(y, 1.0, 0.0), FilterRatio(1.0, 1e12))
     assert found.stderr == pytest.approx(np.sqrt(2 * np.mean(power**2) / y.size), rel=1e-5)
+
+
+def test_noise_levels_stay_with_their_channels(rng):
+    """The first channel is constant, and holds no noise."""
+    y = rng.normal(size=(40, 40, 3)) * [0.0, 4.0, 5.0]
+    values, back = stabilised(y, sigma=[3.0, 4.0, 5.0], channel_axis=-1)
+    np.testing.assert_array_equal(back.sigma, [0, 4, 5])
+    assert values.std() == pytest.approx(1, abs=5 / np.sqrt(2 * values.size))
