@@ -73,3 +73,13 @@ def test_entries_that_are_not_valid_have_no_weight():
     weights, valid = np.array([[2.0, 3.0, 5.0]]), np.array([[True, False, True]])
     batch = Batch(np.zeros((1, 1, 3)), valid, weights)
     np.testing.assert_array_equal(batch.error_weights, [[2, 0, 5]])
+
+
+def test_a_divergence_is_summed_over_entries_by_their_weights():
+    """A mean per entry stands for all four entries of a piece."""
+    weights = np.array([[1.0, 2.0, 0.0, 4.0], [3.0, 0.0, 0.0, 0.0]])
+    mean = Estimate(np.zeros((2, 1, 4)), np.array([[0.5], [0.25]]))
+    assert mean.total_divergence() == 4 * (0.5 + 0.25)
+    assert mean.total_divergence(weights) == 7 * 0.5 + 3 * 0.25
+    each = Estimate(np.zeros((2, 1, 4)), np.arange(8.0).reshape(2, 4))
+    assert each.total_divergence(weights) == 2 * 1 + 4 * 3 + 3 * 4
