@@ -160,7 +160,7 @@ def test_tiles_agree_with_the_whole(rng, monkeypatch):
     clean = np.tile(CAMERA, (2, 2))
     y = clean + rng.normal(scale=20, size=clean.shape)
     whole = st.Denoiser(sigma=20.0).run(y)
-    monkeypatch.setitem(crops.MOST_ENTRIES, 2, 1 << 15)
+    monkeypatch.setitem(crops.TILE_ENTRIES, 2, 1 << 15)
     monkeypatch.setitem(crops.CROP_SIDE, 2, 128)
     tiled = st.Denoiser(sigma=20.0).run(y)
     assert mse(tiled.estimate, whole.estimate) < 0.05 * mse(whole.estimate, clean)
@@ -198,7 +198,7 @@ def test_tiles_with_gaps_agree_with_the_whole(rng, monkeypatch):
     holes[:, :150] = True  # some tiles are empty
     y = np.where(holes, np.nan, clean + rng.normal(scale=20, size=clean.shape))
     whole = st.Denoiser(sigma=20.0).run(y)
-    monkeypatch.setitem(crops.MOST_ENTRIES, 2, 1 << 14)
+    monkeypatch.setitem(crops.TILE_ENTRIES, 2, 1 << 14)
     monkeypatch.setitem(crops.CROP_SIDE, 2, 128)
     tiled = st.Denoiser(sigma=20.0).run(y)
     assert mse(tiled.estimate[~holes], whole.estimate[~holes]) < 0.1 * mse(whole.estimate[~holes], clean[~holes])

@@ -47,7 +47,7 @@ def test_units_are_kept(unit):
 
 def test_clipped_noise_is_given_back():
     """Half of the variance was cut off: the residual misses half of sigma^2, the estimate half of the divergence."""
-    noise = NoiseEnergy(1000, 1.0, 1.0, 1.0, left=0.5)
+    noise = NoiseEnergy(1000, 1.0, 1.0, 1.0, unclipped_share=0.5)
     whole = predict(RiskSums(100.0, 50.0), NoiseEnergy(1000, 1.0, 1.0, 1.0), FilterRatio(1.0, 1e6))
     assert predict(RiskSums(100.0, 50.0), noise, FilterRatio(1.0, 1e6)).mse == pytest.approx(
         whole.mse + 0.5 * (1 - 0.05), rel=1e-3
@@ -68,7 +68,7 @@ def test_a_prediction_covers_a_known_filter(rng):
 
 def test_noise_of_twice_the_level_has_four_times_the_error():
     """In the same unit: the second moment is 4 times, the fourth 16 times as large."""
-    plain = predict(RiskSums(100.0, 50.0), NoiseEnergy(1000, 1.0, 1.0, 1.0, left=0.8), FilterRatio(1.0, 0.35))
-    found = predict(RiskSums(400.0, 200.0), NoiseEnergy(1000, 4.0, 16.0, 1.0, left=0.8), FilterRatio(1.0, 0.35))
+    plain = predict(RiskSums(100.0, 50.0), NoiseEnergy(1000, 1.0, 1.0, 1.0, 0.8), FilterRatio(1.0, 0.35))
+    found = predict(RiskSums(400.0, 200.0), NoiseEnergy(1000, 4.0, 16.0, 1.0, 0.8), FilterRatio(1.0, 0.35))
     assert found.mse == pytest.approx(4 * plain.mse)
     assert found.stderr == pytest.approx(4 * plain.stderr)

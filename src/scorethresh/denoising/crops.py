@@ -12,7 +12,7 @@ from .batch import Batch
 
 # By the number of axes: entries of data that are treated as a whole, and of a tile of larger data. Larger tiles waste
 # less on margins and take more memory.
-MOST_ENTRIES = {1: 1 << 20, 2: 1 << 20, 3: 1 << 19}
+TILE_ENTRIES = {1: 1 << 20, 2: 1 << 20, 3: 1 << 19}
 # Of larger data: side and number of the crops that a plan is fitted to. More take time, and stop mattering at some
 # million entries in all.
 CROP_SIDE = {1: 1 << 18, 2: 512, 3: 64}
@@ -31,7 +31,7 @@ def crops_of(batch: Batch) -> list[Place]:
     Two more crops are those that vary most.
     """
     shape = batch.shape
-    if math.prod(shape) <= MOST_ENTRIES[len(shape)]:
+    if math.prod(shape) <= TILE_ENTRIES[len(shape)]:
         return [(slice(None),) * len(shape)]
     sides = [min(CROP_SIDE[len(shape)], n) for n in shape]
     ends = [(0, n) for n in shape]
@@ -78,9 +78,9 @@ def highest_variance_crops(batch: Batch, sides: list[int]) -> Iterator[list[int]
 
 
 def universal_cap(batch: Batch, places: list[Place]) -> float:
-    """Return a threshold that noise alone hardly exceeds in all of the data, if they are judged by crops of them.
+    """Return the largest threshold, over the noise: ``sqrt(2 log n)`` for n entries if a plan is fitted to crops.
 
-    Crops without signal would choose higher ones.
+    Crops without signal would choose higher ones, and lose what is elsewhere. Infinity if it is fitted to everything.
     """
     whole = len(places) == 1
     return math.inf if whole else math.sqrt(2 * math.log(batch.values[0].size))

@@ -29,9 +29,10 @@ from .probe import Probe
 BLENDED_WAVELETS = {1: ("haar", "sym8"), 2: ("haar",), 3: ("haar",)}
 BANDS_WAVELET = {1: "sym8", 2: "haar", 3: "haar"}
 
-# The step of the Monte Carlo derivative, over the noise. The pilot is nearly smooth, so it may be small.
+# The step of the Monte Carlo derivative, over the noise. Larger ones blur jumps of the pilot, smaller ones see few.
 PROBE_STEP = 0.05
-# For the derivative, windows that are not at every position lie this many times farther apart: it saves time only.
+# For the derivative, windows that are not at every position lie this many times farther apart. That saves time, and
+# takes the ratio of sparser windows for that of the others.
 PROBE_SPARSITY = 2
 
 # The error over that of the best linear filter of equal divergence, and its relative spread, for wavelets and for the
@@ -97,7 +98,7 @@ class Plan:
     guided : tuple of Expert
         Experts that a pilot guides.
     corrections : tuple of float
-        Factors of the divergences of `thresholds` and `guided`: what their analytic ones leave out.
+        The divergence by Monte Carlo over the analytic one, for each of `thresholds` and `guided`.
     weights : tuple of float
         Of `thresholds` and `guided` in the blend.
     filter_ratio : FilterRatio
@@ -169,7 +170,7 @@ def fit_plan(
         The largest threshold, over the noise level of its band.
     """
     decisions = decisions_for(batch.values.shape[1], options.rule, options.method)
-    # Sampled wavelets are not treated as white near borders.
+    # What borders do to the variance is computed for undecimated frames only.
     noises = [
         FrameNoise.make(frame, covariance, len(shape), shape if options.undecimated else None)
         for frame in options.frames(shape)
@@ -213,7 +214,7 @@ def _pilot_weights(batch: Batch, first: Sequence[Estimate]) -> tuple[float, ...]
 
 
 def gap_correction(probe: Probe, expert: BandThresholds) -> float:
-    """Return the factor of a divergence that gaps add: they are filled with what is around them."""
+    """Return the divergence with gaps filled from their neighbours over that without gaps."""
     if not probe.has_gaps:
         return 1.0
     return probe.ratio(*expert.response(probe.y, [probe.direction, probe.noise]))

@@ -15,7 +15,7 @@ from ..risk.monte_carlo import divergence_ratio
 from .batch import Batch
 
 # Entries that a probe covers at most: a larger one costs time, a smaller one makes corrections noisy (0.5% here).
-MOST_ENTRIES = 1 << 17
+PROBE_ENTRIES = 1 << 17
 # Sides of the patches that it covers, by the number of axes: large against the reach of the experts.
 PATCH = {1: 1 << 14, 2: 256, 3: 64}
 # Data are often made with seed 0. The probe must not be their noise.
@@ -34,14 +34,14 @@ class Probe:
         The draw.
     direction : ndarray
         The draw as it reaches the experts: with gaps filled as those of the data were.
-    test : ndarray
+    weighted_noise : ndarray
         The draw times the weights of squared errors.
     """
 
     y: Floats
     noise: Floats
     direction: Floats
-    test: Floats
+    weighted_noise: Floats
 
     @property
     def has_gaps(self) -> bool:
@@ -51,7 +51,7 @@ class Probe:
     @classmethod
     def draw(cls, batch: Batch, covariance: Covariance) -> Probe:
         """Draw the noise."""
-        part = patches(batch, MOST_ENTRIES)
+        part = patches(batch, PROBE_ENTRIES)
         noise = covariance.sample(part.values.shape, np.random.default_rng(SEED)).astype(part.values.dtype)
         weights = part.error_weights
         if weights is None:
@@ -66,7 +66,7 @@ class Probe:
 
     def ratio(self, response: Floats, control: Floats) -> float:
         """Return the divergence that a response shows over that of a control."""
-        return divergence_ratio(self.test, response, control)
+        return divergence_ratio(self.weighted_noise, response, control)
 
 
 def patches(batch: Batch, size: int) -> Batch:

@@ -22,16 +22,17 @@ from .way_back import WayBack
 # Entries along each axis of the smallest constant region that is taken for a filled background, by the number of
 # axes. Smaller ones may be alike by chance where a camera rounds; larger ones would leave narrow backgrounds noisy.
 MIN_REGION = {1: 16, 2: 5, 3: 3}
-# If fewer entries than this share equal their neighbours, no region is looked for. It saves time only.
+# If fewer entries than this share equal their neighbours, no region is looked for. It saves time, and misses regions
+# that are small against the data.
 MIN_EQUAL_SHARE = 1e-3
 
 # Channels are rotated into each other if their noise levels differ by at most this factor. Rotation spreads errors
-# evenly over the channels, which costs the quiet part of a noisy one. On crops of astronaut, chelsea and coffee the
-# error together over that alone was 0.70 at equal levels, 0.94 at a factor of 2, 1.03 at 3, 1.7 at 4 and 5 at 20.
+# evenly over the channels: a noisy one gets worse if the others need less smoothing. On crops of astronaut, chelsea and
+# coffee the error together over that alone was 0.70 at equal levels, 0.94 at a factor of 2, 1.03 at 3 and 5 at 20.
 MOST_LEVEL_RATIO = 2.0
 
 # How far from 1 the estimated noise level of a rotated channel must be to be used, and the least level that is used.
-# Estimates of white noise are within 5% on nearly all images, so that 0.15 lets chance pass.
+# Estimates of white noise scatter by 5%; 0.15 is three times that.
 LEVEL_TOLERANCE, LEAST_LEVEL = 0.15, 1e-3
 # Levels of rotated channels are not estimated if more than this share of the entries is invalid or near a clip limit.
 MOST_EXCLUDED = 0.9

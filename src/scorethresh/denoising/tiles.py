@@ -14,7 +14,7 @@ from .._threads import thread_map
 from ..risk.estimate import Estimate
 from ..risk.prediction import RiskSums, risk_sums
 from .batch import Batch
-from .crops import MOST_ENTRIES, Place
+from .crops import TILE_ENTRIES, Place
 from .plan import FittedPlan, Plan
 from .way_back import WayBack
 
@@ -30,9 +30,9 @@ class DenoisedChannel(NamedTuple):
 
 
 def tiles_of(shape: tuple[int, ...], step: int = 1) -> list[Place]:
-    """Return tiles of at most MOST_ENTRIES that start at multiples of `step`, by halving the longest axis."""
+    """Return tiles of at most TILE_ENTRIES that start at multiples of `step`, by halving the longest axis."""
     counts = [1] * len(shape)
-    while math.prod(-(-n // c) for n, c in zip(shape, counts, strict=True)) > MOST_ENTRIES[len(shape)]:
+    while math.prod(-(-n // c) for n, c in zip(shape, counts, strict=True)) > TILE_ENTRIES[len(shape)]:
         k = max(range(len(shape)), key=lambda i: shape[i] / counts[i])
         counts[k] *= 2
     edges = [[*(n * i // c // step * step for i in range(c)), n] for n, c in zip(shape, counts, strict=True)]

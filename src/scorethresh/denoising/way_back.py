@@ -24,7 +24,7 @@ class Restored(NamedTuple):
     """The result in the layout of y, the share of the noise variance that clipping left, and what rounding adds."""
 
     estimate: NDArray[Any]
-    left: float
+    unclipped_share: float
     rounding: float
 
 
@@ -109,14 +109,14 @@ class WayBack:
         exact = np.float32 if self.y.dtype.itemsize <= 2 or self.y.dtype == np.float32 else np.float64
         dtype = np.result_type(values.dtype, exact)
         out = self.stabiliser.inverse(np.add(values, self.offset.astype(dtype), dtype=dtype))
-        out, left = unclip(out, self.stabiliser.scale, self.clip_limits, self.valid)
+        out, share = unclip(out, self.stabiliser.scale, self.clip_limits, self.valid)
         rounding = 0.0
         if self.layout.values.dtype.kind in "iu":
             rounding = float(np.square(out - np.rint(out)).mean(where=True if self.valid is None else self.valid))
         if not self.noisy.all():
             noisy, out = out, self.layout.values.astype(out.dtype)
             out[self.noisy] = noisy
-        return Restored(self.layout.write(out, None if self.valid is None else ~self.valid), left, rounding)
+        return Restored(self.layout.write(out, None if self.valid is None else ~self.valid), share, rounding)
 
     def predict(self, sums: RiskSums, restored: Restored, filter_ratio: FilterRatio) -> Prediction:
         """Return the predicted error per entry that is not missing, channels without noise included."""
@@ -126,7 +126,7 @@ class WayBack:
         present = size if missing is None else size - np.count_nonzero(missing)
         unit, second, fourth = self.stabiliser.moments(y, self.valid)
         fourth *= float(np.mean([covariance.mean_squared_power for covariance in self.covariances]))
-        energy = NoiseEnergy(noisy * y.shape[0] * y.shape[1], second, fourth, unit, restored.left)
+        energy = NoiseEnergy(noisy * y.shape[0] * y.shape[1], second, fourth, unit, restored.unclipped_share)
         found = predict(sums, energy, filter_ratio)
         share = noisy / present * float(self.noisy.mean())
         return Prediction((found.mse + restored.rounding) * share, found.stderr * share)

@@ -121,7 +121,7 @@ class Undecimated:
     def _split(self, box: list[Floats], shrink: Shrink, ndim: int, level: int, axis: int, key: int) -> Floats:
         """Filter along one axis, recurse into both parts, and synthesise.
 
-        The array comes in a box that is emptied. So it is freed as soon as both parts are made of it.
+        The array is passed in a list that is emptied, so that it is freed as soon as both parts are made of it.
         """
         a = box.pop()
         if axis == ndim:

@@ -24,7 +24,7 @@ CHUNK_ENTRIES = 1 << 20
 SIDES = (2, 4, 8, 16, 32, 64)
 
 
-class Shrunk(NamedTuple):
+class WindowEstimate(NamedTuple):
     """An estimate (parts, *shape), and per entry the divergence ``tr(Sigma dx/dy)``, summed over the parts."""
 
     value: Floats
@@ -67,7 +67,7 @@ class Windows:
         """Return the filters of each axis as rows."""
         return [dct_matrix(b) for b in self.block]
 
-    def hard(self, y: Floats, variance: Array, threshold: float) -> Shrunk:
+    def hard(self, y: Floats, variance: Array, threshold: float) -> WindowEstimate:
         """Keep coefficients of at least `threshold` times their noise level, and the mean of the window.
 
         `y` holds parts along its first axis; decisions are made on the norm over the parts. The divergence takes the
@@ -75,11 +75,11 @@ class Windows:
         """
         return self._run([y], threshold * np.sqrt(variance), variance)
 
-    def guided(self, y: Floats, pilot: Floats, variance: Array, strength: float) -> Shrunk:
+    def guided(self, y: Floats, pilot: Floats, variance: Array, strength: float) -> WindowEstimate:
         """Multiply coefficients by ``g^2 / (g^2 + strength variance)``, g those of the pilot; the mean is kept."""
         return self._run([y, pilot], strength * variance, variance)
 
-    def _run(self, inputs: list[Floats], cut: Array, variance: Array) -> Shrunk:
+    def _run(self, inputs: list[Floats], cut: Array, variance: Array) -> WindowEstimate:
         shape, ndim, dtype = inputs[0].shape[1:], len(self.block), inputs[0].dtype
         pads = [(b - 1, b - 1 + -(n + b - 2) % self.step) for b, n in zip(self.block, shape, strict=True)]
         padded = [reflect_pad(v, pads) for v in inputs]
@@ -92,7 +92,7 @@ class Windows:
         divergence = np.ascontiguousarray(cropped(divergence, crop))
         for axis, (b, n) in enumerate(zip(self.block, shape, strict=True)):
             divergence *= along(_border_gain(b, n).astype(dtype), axis, ndim)
-        return Shrunk(cropped(total, crop), divergence)
+        return WindowEstimate(cropped(total, crop), divergence)
 
     def _by_fft(self, padded: list[Floats], cut: Floats, variance: Floats) -> _Sums:
         """Return the sums for a signal by fast transforms, for windows may be long."""

@@ -89,7 +89,7 @@ class RiskCurve:
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def plot(self, ax: Any = None, truth: RiskCurve | None = None) -> Any:
-        """Draw the risk against the threshold: `scorethresh.plot.plot_risk`."""
+        """Draw the risk against the threshold: `scorethresh.viz.plot_risk`."""
         from ..viz.plot import plot_risk
 
         return plot_risk(self, ax, truth)

@@ -45,7 +45,7 @@ class NoiseEnergy:
         `unit` squared and over `unit` to the fourth.
     unit : float
         A typical noise level. Fourth powers of small or large levels would leave the range of doubles.
-    left : float
+    unclipped_share : float
         The share of the noise variance that clipping left.
     """
 
@@ -53,7 +53,7 @@ class NoiseEnergy:
     second: float
     fourth: float
     unit: float
-    left: float = 1.0
+    unclipped_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Pr
     """
     risk, divergence = (total / noise.count / noise.unit**2 for total in (sums.risk, sums.divergence))
     # Clipping took noise from the residual and from the estimate; undoing it gives the latter back.
-    risk += (1 - noise.left) * (noise.second - divergence)
+    risk += (1 - noise.unclipped_share) * (noise.second - divergence)
     filtered = filter_ratio.ratio * max(divergence, 1e-300)
     of_risk = (2 * noise.fourth + 2 * math.sqrt(noise.fourth) * filtered) / noise.count
     of_filter = (filter_ratio.spread * filtered) ** 2

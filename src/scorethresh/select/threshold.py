@@ -224,7 +224,7 @@ class Selection:
         return out
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the histogram of y, the fitted mixture and the threshold: `scorethresh.plot.plot_selection`."""
+        """Draw the histogram of y, the fitted mixture and the threshold: `scorethresh.viz.plot_selection`."""
         from ..viz.plot import plot_selection
 
         return plot_selection(self, ax)

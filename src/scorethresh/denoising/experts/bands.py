@@ -19,18 +19,19 @@ from ...risk.curve import RiskCurve
 from ...risk.estimate import Estimate
 from ..batch import Batch
 from .base import LEAST_GAIN, Expert, filter_variances
-from .decisions import MANY_COEFFICIENTS, Decisions
+from .decisions import MIN_SCORE_SIZE, Decisions
 
 # Enough coefficients to choose a threshold of the two finest levels. At coarser ones neighbours are alike, and
-# MANY_COEFFICIENTS suffice. More cost time, fewer make thresholds noisy.
-PLENTY_COEFFICIENTS = 1 << 16
+# MIN_SCORE_SIZE suffice. More cost time, fewer make thresholds noisy.
+MOST_FINE_SAMPLES = 1 << 16
 # An axis keeps at least this many samples per sampling step.
 MIN_SAMPLES = 8
 
 # Along axes of fewer entries, the variance of a coefficient depends visibly on its distance from the border.
 SHORT_AXIS = 64
 
-# Coefficients within this many noise levels of a threshold are where its jump is spread to.
+# Coefficients within this many noise levels of a threshold get the divergence of its jump. Fewer make the map of the
+# jump noisy, more blur it; its sum stays.
 NEAR_JUMP = 0.25
 
 
@@ -227,10 +228,10 @@ def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Cho
             if known is None or len(c) > 1 or decisions.named:
                 # Whatever picked the threshold, its divergence is estimated by the default method, piece by piece.
                 known = decisions.default_curve(some, np.array([t]), band.sigma)
-            rate = band.share * known.dof[np.searchsorted(known.thresholds, t)] / known.size
+            per_entry = band.share * known.dof[np.searchsorted(known.thresholds, t)] / known.size
             if band.border and batch.shape == noise.shape:
-                rate *= border_variance_gain(band, c[i], t)
-            divergence[i] += spread_divergence(frame, band, c[i], t, rate) if local else rate
+                per_entry *= border_variance_gain(band, c[i], t)
+            divergence[i] += spread_divergence(frame, band, c[i], t, per_entry) if local else per_entry
         out = decisions.shrink(coefficients, t)
         kept = join_samples(at_valid_centres(frame, band.key, cropped(out, inside), batch.valid, None))
         found[k] = t, np.count_nonzero(kept) / kept.size, curve
@@ -248,7 +249,7 @@ def sample_band(frame: Frame, key: BandKey, c: Floats, valid: NDArray[np.bool_] 
     grid, or in few rows and columns, periodic structure would be missed or met too often.
     """
     ndim = c.ndim - 2
-    enough = PLENTY_COEFFICIENTS if key.level <= 2 else MANY_COEFFICIENTS
+    enough = MOST_FINE_SAMPLES if key.level <= 2 else MIN_SCORE_SIZE
     step = 1
     while c.size >> (step.bit_length() * ndim) >= enough:
         step *= 2
@@ -301,7 +302,7 @@ def border_variance_gain(band: BandNoise, c: Floats, threshold: float) -> float:
     return float(kept / count) if count else 1.0
 
 
-def spread_divergence(frame: Frame, band: BandNoise, c: Floats, threshold: float, rate: float) -> Floats:
+def spread_divergence(frame: Frame, band: BandNoise, c: Floats, threshold: float, per_entry: float) -> Floats:
     """Return a divergence, given per entry, at the entries where it arises.
 
     The smooth part goes to coefficients that are kept, the jump to those near the threshold.
@@ -312,7 +313,7 @@ def spread_divergence(frame: Frame, band: BandNoise, c: Floats, threshold: float
         index = reflect_index(2 * np.arange(n) - frame.centres(band.key.level, n), n)
         kept, near = np.take(kept, index, axis), np.take(near, index, axis)
     each = band.share * len(c)
-    jump = (rate - each * kept.mean()) / max(near.mean(), 1 / near.size)
+    jump = (per_entry - each * kept.mean()) / max(near.mean(), 1 / near.size)
     spread: Floats = each * kept + jump * near
     return spread
 

@@ -44,10 +44,9 @@ class Expert(abc.ABC):
 def filter_variances(
     covariance: Covariance, filters: Sequence[Array], shape: tuple[int, ...] | None, short: int
 ) -> Array:
-    """Return the noise variance behind filters, with what reflection at the border does to it.
+    """Return the variance of filtered noise, corrected for reflection along axes of fewer than `short` entries.
 
-    Only along axes of fewer than `short` entries: along longer ones it is negligible. A spectrum wraps around short
-    axes as it is.
+    Along longer ones the correction is negligible. Coloured noise is taken to be periodic, and is not corrected.
     """
     variances = covariance.filter_variances(filters)
     if shape is None or not isinstance(covariance, White):

@@ -15,12 +15,12 @@ from ...sample.magnitudes import Magnitudes, default_thresholds
 from ...select.threshold import DEFAULT, risk_curve, select_threshold
 
 # Coefficients from which on SCORE picks as well as the default method, ten times faster.
-MANY_COEFFICIENTS = 1 << 14
+MIN_SCORE_SIZE = 1 << 14
 
 
 def default_method(size: int) -> str:
     """Return the method that suits a band of that many coefficients."""
-    return "score" if size >= MANY_COEFFICIENTS else DEFAULT
+    return "score" if size >= MIN_SCORE_SIZE else DEFAULT
 
 
 @dataclass(frozen=True)

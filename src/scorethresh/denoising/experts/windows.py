@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._arrays import Floats
 from ..._validate import Array
-from ...frames.windows import Shrunk, Windows
+from ...frames.windows import WindowEstimate, Windows
 from ...noise.covariance import Covariance
 from ...risk.estimate import Estimate
 from ..batch import Batch
@@ -33,7 +33,7 @@ SECOND_STAGE = {
     2: (Windows((8, 8)), Windows((16, 16), 2)),
     3: FIRST_STAGE[3],
 }
-# Windows up to this side are used even for data that are smaller.
+# Windows up to this side are used for smaller data too: reflection extends these.
 SMALL_WINDOW = 16
 
 
@@ -100,7 +100,7 @@ class GuidedWindows(_OnWindows):
         return replace(self, windows=Windows(self.windows.block, self.windows.step * times))
 
 
-def _each(shrink: Callable[..., Shrunk], *batches: Floats) -> Estimate:
+def _each(shrink: Callable[..., WindowEstimate], *batches: Floats) -> Estimate:
     """Return what `shrink` makes of every piece."""
     values, divergences = zip(*(shrink(*pieces) for pieces in zip(*batches, strict=True)), strict=True)
     return Estimate(np.stack(values), np.stack(divergences))
