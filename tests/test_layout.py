@@ -66,6 +66,9 @@ def test_a_masked_array_stays_one(rng):
     colours = np.ma.array(rng.normal(size=(32, 32, 3)), mask=np.zeros((32, 32, 3), bool))
     colours.mask[3, 4, 1] = True
     np.testing.assert_array_equal(st.denoise(colours, sigma=1.0, channel_axis=-1).mask, colours.mask)
+    found[0, 0] = np.ma.masked
+    found.mask[:] = True
+    assert not y.mask.all()  # the result has a mask of its own
     still = st.denoise(np.ma.array(np.ones((32, 32)), mask=np.eye(32, dtype=bool)))
     assert isinstance(still, np.ma.MaskedArray)
 
@@ -92,3 +95,11 @@ def test_an_entry_masked_in_one_channel_is_missing(rng):
     assert set(zip(*np.nonzero(read_layout(y, -1, mask).missing), strict=True)) == {(2, 3), (4, 5)}
     y[mask] = np.nan
     np.testing.assert_array_equal(read_layout(y, -1, None).missing, mask.any(axis=-1))
+
+
+def test_constant_channels_keep_every_digit(rng):
+    """Integers beyond 2^53 are no doubles."""
+    y = np.stack([rng.integers(0, 100, (40, 40)), np.full((40, 40), 2**53 + 1)], axis=-1)
+    found = st.denoise(y, sigma=20.0, channel_axis=-1)
+    np.testing.assert_array_equal(found[..., 1], y[..., 1])
+    assert (found[..., 0] != y[..., 0]).any()

@@ -319,3 +319,12 @@ def test_a_narrow_window_needs_no_sideways_scrolling(opened):
     wide = opened.execute_script("return document.documentElement.scrollWidth")
     opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert wide <= 380
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_one_entry_has_a_page(tmp_path, shape):
+    """Its standard error is infinite, which JSON has no word for."""
+    denoiser = st.Denoiser(sigma=1.0)
+    y = np.full(shape, 3.0)
+    write_report(tmp_path / "page.html", y, denoiser, denoiser.run(y))
+    assert (tmp_path / "page.html").exists()

@@ -172,3 +172,41 @@ def test_noise_levels_stay_with_their_channels(rng):
     values, back = stabilised(y, sigma=[3.0, 4.0, 5.0], channel_axis=-1)
     np.testing.assert_array_equal(back.sigma, [0, 4, 5])
     assert values.std() == pytest.approx(1, abs=5 / np.sqrt(2 * values.size))
+
+
+@pytest.mark.parametrize("level", [1e-200, 1e200])
+def test_maps_of_levels_out_of_range_are_refused(level):
+    with pytest.raises(ValueError, match="sigma must lie between 1e-153 and 1e153"):
+        st.denoise(CAMERA, sigma=np.full(CAMERA.shape, level))
+
+
+@pytest.mark.parametrize("level", [1e-50, 1e-20, 1e50])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_levels_beyond_single_precision(level, dtype):
+    y = CAMERA.astype(dtype)
+    found = st.denoise(y, sigma=level)
+    assert found.dtype == dtype
+    assert np.isfinite(found).all()
+    if level < 1:
+        np.testing.assert_allclose(found, y, rtol=1e-6)
+
+
+def test_what_is_no_noise_is_refused():
+    with pytest.raises(TypeError, match="noise must be one of 'white', 'poisson', 'correlated'"):
+        st.denoise(CAMERA, noise=None)
+    with pytest.raises(ValueError, match="counts of at most 1e\\+30, got 1e\\+100"):
+        st.denoise(np.full((40, 40), 1e100), noise="poisson")
+
+    class Wrong(NoiseModel):
+        def measure(self, y, missing):
+            return 10.0
+
+    with pytest.raises(TypeError, match=r"Wrong\.measure must return a Stabiliser"):
+        st.denoise(CAMERA, noise=Wrong())
+
+    class Careless(NoiseModel):
+        def measure(self, y, missing):
+            y -= 1
+
+    with pytest.raises(ValueError, match="read-only"):
+        st.denoise(CAMERA, noise=Careless())

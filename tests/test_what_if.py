@@ -99,13 +99,35 @@ def test_estimates_stay_when_the_next_one_is_made(rng):
 
 
 def test_without_thresholds_the_error_beside_a_gap_is_that_of_the_data(rng):
-    """Half of the picture is missing; the error of the other half is the noise variance, in the mean over it.
-
-    The correction for gaps, 3% here, is that at the thresholds chosen, and counts twice.
-    """
+    """Half of the picture is missing; the error of the other half is the noise variance, in the mean over it."""
     y = blocks((96, 96)) + rng.normal(0.0, 5.0, (96, 96))
     mask = np.broadcast_to(np.arange(96) >= 48, y.shape)
     denoiser = st.Denoiser(sigma=5.0, choose="bands", levels=2, mask=mask)
     [trial] = what_if(y, denoiser, denoiser.run(y), [1e-6], whole(y.shape))
     np.testing.assert_allclose(trial.estimate, y, atol=1e-3)
     assert trial.predicted_mse == pytest.approx(25, rel=0.1)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 2.0])
+def test_errors_between_gaps_at_other_thresholds_are_predicted(rng, factor):
+    """With the correction for gaps at the thresholds chosen, 76 was predicted for 25."""
+    clean = blocks((96, 96))
+    y = clean + rng.normal(0.0, 5.0, clean.shape)
+    mask = rng.random(y.shape) < 0.6
+    denoiser = st.Denoiser(sigma=5.0, choose="bands", mask=mask)
+    [trial] = what_if(y, denoiser, denoiser.run(y), [factor], whole(y.shape))
+    true = np.mean((trial.estimate - clean)[~mask] ** 2)
+    assert trial.predicted_mse == pytest.approx(true, abs=0.2 * true + 3 * trial.stderr)
+
+
+def test_constant_channels_have_no_error(rng):
+    """They halve the error per entry, at every factor."""
+    noisy = blocks((64, 64)) + rng.normal(0.0, 5.0, (64, 64))
+    alone = st.Denoiser(sigma=5.0, choose="bands")
+    both = st.Denoiser(sigma=5.0, choose="bands", channel_axis=-1)
+    y = np.stack([noisy, np.full_like(noisy, 7.0)], axis=-1)
+    factors = [0.5, 1.0, 2.0]
+    one = what_if(noisy, alone, alone.run(noisy), factors, whole((64, 64)))
+    two = what_if(y, both, both.run(y), factors, whole((64, 64)))
+    for a, b in zip(one, two, strict=True):
+        assert b.predicted_mse == pytest.approx(a.predicted_mse / 2, rel=1e-6)

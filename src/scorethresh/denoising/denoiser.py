@@ -208,8 +208,8 @@ def denoise(
         Constant ones are left as they are. If None, an axis of length at most 8 (2 in a picture) is treated as
         channels when the other axes have 32 entries or more.
     mask : array_like of bool, optional
-        True where entries are missing. They are filled in before and given back as they were. Constant regions, such
-        as a background that was set to 0, are treated alike.
+        True where entries are missing. They are filled in before and given back as they were, in all channels if one
+        is missing. Constant regions, such as a background that was set to 0, are treated alike.
     progress : bool
         Whether to show a progress bar on standard error.
 

@@ -63,10 +63,13 @@ class Layout:
         axis = shape.index(min(shape))
         return replace(self, values=np.moveaxis(self.values[0], 1 + axis, 0), channel_axis=axis)
 
-    def write(self, out: NDArray[Any], kept: NDArray[np.bool_] | None) -> NDArray[Any]:
+    def write(
+        self, out: NDArray[Any], kept: NDArray[np.bool_] | None, channels: NDArray[np.bool_] | None = None
+    ) -> NDArray[Any]:
         """Return `out`, as (channels, parts, *shape), in the layout and dtype of y.
 
-        Entries that are `kept`, (*shape), get the values that they had in y. A masked array stays one.
+        `out` holds the channels that are True in `channels`, all by default; the others come from y. So do entries that
+        are `kept`, (*shape). A masked array stays one.
         """
         dtype = self.values.dtype
         if dtype.kind in "iu":
@@ -75,6 +78,9 @@ class Layout:
             top = float(info.max) if info.bits < 64 else np.nextafter(float(info.max), 0.0)
             out = np.clip(np.rint(out), info.min, top)
         out = out.astype(dtype, copy=False)
+        if channels is not None:
+            some, out = out, self.values.copy()
+            out[channels] = some
         if kept is not None:
             out[:, :, kept] = self.values[:, :, kept]
         if out.shape[1] == 2:  # not by 1j, which times infinity is NaN
@@ -85,7 +91,9 @@ class Layout:
         result = joined[0] if self.channel_axis is None else np.moveaxis(joined, 0, self.channel_axis)
         if self.masked is None:
             return result
-        return np.ma.array(result, mask=self.masked.mask, fill_value=self.masked.fill_value)
+        # A mask of its own: writing to the result must not change y.
+        mask, fill = np.ma.getmaskarray(self.masked).copy(), self.masked.fill_value
+        return np.ma.array(result, mask=mask, fill_value=fill, hard_mask=self.masked.hardmask)
 
     def unchanged(self) -> NDArray[Any]:
         """Return a copy of y."""

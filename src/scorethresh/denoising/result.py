@@ -32,8 +32,8 @@ class Denoised:
         The noise level, given or estimated; one per channel if there are channels. For Poisson noise 1, that of the
         stabilised data.
     predicted_mse : float
-        Prediction of the mean squared error per entry, in the units of y squared. Below zero it says that `sigma` is
-        too large.
+        Prediction of the mean squared error per entry (of one part, if y is complex), in the units of y squared. Below
+        zero it says that `sigma` is too large.
     stderr : float
         Standard error of `predicted_mse`, for a known noise level.
     bands : tuple of Band

@@ -55,10 +55,16 @@ def stabilise(layout: Layout, noise: NoiseModel) -> Stabilised | None:
     if not noisy.any():
         return None
     y = layout.values if noisy.all() else layout.values[noisy]
+    y = y.view()
+    y.flags.writeable = False  # a model of the user's must not change the data
     model = model.of_channels(noisy)
-    stabiliser = model.measure(y, layout.missing)
+    stabiliser: Any = model.measure(y, layout.missing)
     if stabiliser is None:
         return None
+    if not isinstance(stabiliser, Stabiliser):
+        name = type(model).__name__
+        msg = f"{name}.measure must return a Stabiliser, or None if there is no noise, got {stabiliser!r}."
+        raise TypeError(msg)
     excluded = noise_free_mask(y, layout.missing) if model.spares_constants else layout.missing
     if excluded is not None and excluded.all():
         return None

@@ -113,10 +113,8 @@ class WayBack:
         rounding = 0.0
         if self.layout.values.dtype.kind in "iu":
             rounding = float(np.square(out - np.rint(out)).mean(where=True if self.valid is None else self.valid))
-        if not self.noisy.all():
-            noisy, out = out, self.layout.values.astype(out.dtype)
-            out[self.noisy] = noisy
-        return Restored(self.layout.write(out, None if self.valid is None else ~self.valid), share, rounding)
+        kept, channels = None if self.valid is None else ~self.valid, None if self.noisy.all() else self.noisy
+        return Restored(self.layout.write(out, kept, channels), share, rounding)
 
     def predict(self, sums: RiskSums, restored: Restored, filter_ratio: FilterRatio) -> Prediction:
         """Return the predicted error per entry that is not missing, channels without noise included."""

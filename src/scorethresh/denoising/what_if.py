@@ -31,12 +31,12 @@ def varied_wavelet(found: Denoised) -> int:
 
 
 class _Channel(NamedTuple):
-    """A channel of the part: its data, its expert, the risk curves of the bands, and the factor of the divergence."""
+    """A channel of the part: its data, its expert, the risk curves of the bands, and a probe if there are gaps."""
 
     batch: Batch
     expert: BandThresholds
     curves: list[RiskCurve]
-    correction: float
+    probe: Probe | None
 
 
 def what_if(
@@ -62,7 +62,8 @@ def what_if(
     Denoised
         By the wavelets of `varied_wavelet` alone, whatever else a blend is made of. The error is that at factor 1 plus
         the difference of the estimated risks: most of what varies in these, the energy of the noise, is the same at
-        all thresholds. `stderr` is that at factor 1.
+        all thresholds. `stderr` is that at factor 1. Where more than half of the entries are missing, errors at factors
+        below 1 are predicted too high, by up to several times.
     """
     layout, stabilised = denoiser.stabilised(y)
     if stabilised is None or not found.plans:
@@ -82,7 +83,8 @@ def what_if(
         for k, (values, expert) in enumerate(zip(stabilised.values, experts, strict=True))
     ]
     missing = back.layout.missing
-    count = sum(part.batch.values.size for part in parts) * (1.0 if missing is None else 1 - missing.mean())
+    # Per entry that is not missing, channels without noise included, as predictions are.
+    count = back.layout.values.size * (1.0 if missing is None else 1 - missing.mean())
     values, chosen = _run(parts, back, 1.0)
     level = back.predict(chosen, back.restore(values), BANDS_RATIO)
     each = len(experts[0].thresholds)
@@ -101,19 +103,19 @@ def _bands_of(found: Denoised, channel: int, place: int, each: int) -> Sequence[
 
 def _channel(values: Floats, back: WayBack, channel: int, expert: BandThresholds, factors: Sequence[float]) -> _Channel:
     batch = back.batch(channel, values)
-    correction = 1.0
-    if batch.error_weights is not None:
-        correction = gap_correction(Probe.draw(batch, back.covariances[channel]), expert)
+    probe = None if batch.valid is None else Probe.draw(batch, back.covariances[channel])
     # One curve per band serves all factors: its method fits the distribution of the coefficients once.
-    return _Channel(batch, expert, expert.curves(batch, factors), correction)
+    return _Channel(batch, expert, expert.curves(batch, factors), probe)
 
 
 def _run(parts: Sequence[_Channel], back: WayBack, factor: float) -> tuple[Floats, RiskSums]:
     """Return the estimate of all channels at a factor, and its risk."""
     estimates: list[Estimate] = []
     sums = RiskSums()
-    for k, (batch, expert, curves, correction) in enumerate(parts):
-        estimate = expert.scaled(factor).apply(batch, curves=curves)
+    for k, (batch, expert, curves, probe) in enumerate(parts):
+        scaled = expert.scaled(factor)
+        estimate = scaled.apply(batch, curves=curves)
+        correction = 1.0 if probe is None else gap_correction(probe, scaled)
         divergence = np.broadcast_to(correction * estimate.divergence[0], batch.shape)
         whole = tuple(slice(0, n) for n in batch.shape)
         sums += tile_sums(batch.values[0], estimate.value[0], divergence, back, k, whole)

@@ -93,6 +93,11 @@ class Undecimated:
         """How far an entry of the result lies, at most, from the data that it depends on."""
         return int((wavelet(self.wavelet).dec_len - 1) * (2**self.levels - 1))
 
+    @property
+    def step(self) -> int:
+        """How far data may be shifted so that the coefficients are the same."""
+        return 1
+
     def filters(self, level: int) -> list[Array]:
         """Return the filters (mean, detail) of one axis at a level."""
         return [f / 2 ** (level / 2) for f in cascade(self.wavelet, level)]
@@ -161,6 +166,11 @@ class Decimated:
     def reach(self) -> int:
         """How far an entry of the result lies, at most, from the data that it depends on."""
         return int((wavelet(self.wavelet).dec_len - 1) * (2**self.levels - 1))
+
+    @property
+    def step(self) -> int:
+        """How far data may be shifted so that the coefficients are the same: one coefficient of the coarsest level."""
+        return int(2**self.levels)
 
     def filters(self, level: int) -> list[Array]:
         """Return the filters (mean, detail) of one axis at a level."""

@@ -18,6 +18,9 @@ from .level import sample_level
 from .spectrum import estimate_spectrum
 from .stabilisers import AnscombeRoot, Scaling, Stabiliser
 
+# Beyond this the noise of a count, its root, is lost in the rounding of a double.
+MOST_COUNTS = 1e30
+
 __all__ = ["CorrelatedNoise", "NoiseModel", "PoissonNoise", "WhiteNoise", "as_noise"]
 
 
@@ -135,6 +138,10 @@ class PoissonNoise(NoiseModel):
         if least is None or least < 0:
             msg = f"Poisson noise needs counts of at least 0, got {'complex data' if least is None else least}."
             raise ValueError(msg)
+        largest = y.max(initial=0, where=True if missing is None else ~missing)
+        if largest > MOST_COUNTS:
+            msg = f"Poisson noise needs counts of at most {MOST_COUNTS:g}, got {largest:g}. Beyond, doubles hide it."
+            raise ValueError(msg)
         return AnscombeRoot()
 
 
@@ -149,6 +156,9 @@ def as_noise(noise: Any, sigma: Any) -> NoiseModel:
             return WhiteNoise(sigma)
         model: NoiseModel = kind()
         what = repr(noise)
+    elif noise is None:
+        msg = f"noise must be one of {', '.join(map(repr, _NAMES))}, a NoiseModel or a power spectrum, got None."
+        raise TypeError(msg)
     elif isinstance(noise, NoiseModel):
         model, what = noise, repr(noise)
     else:
@@ -183,6 +193,8 @@ def _levels_of(sigma: Any, y: NDArray[Any], channel_axis: int | None) -> Array:
     if bad.any():
         msg = f"sigma must be positive and finite everywhere, got {levels[bad].flat[0]} among {levels.size} values."
         raise ValueError(msg)
+    for extreme in (levels.min(), levels.max()):
+        _validate.noise_level(extreme)
     channels, shape = len(y), y.shape[2:]
     if channel_axis is not None and levels.shape == (channels,):
         return levels.reshape(-1, 1, *(1,) * len(shape))

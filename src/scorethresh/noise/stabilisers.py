@@ -24,6 +24,10 @@ from .covariance import Covariance, White
 WEIGHT_BOX = 9
 
 
+# Noise levels up to this, and down to its inverse, fit into single precision with the values that they divide.
+SINGLE_LEVELS = 1e15
+
+
 class LocalNoise(NamedTuple):
     """The noise around an estimate.
 
@@ -115,14 +119,14 @@ class Scaling(Stabiliser):
 
     def forward(self, y: NDArray[Any]) -> Floats:
         """Return ``y / scale``, in single precision if y is of 16 bits or single precision itself."""
-        dtype = _precision(y.dtype)
+        dtype = self._precision(_precision(y.dtype))
         out: Floats = y.astype(dtype, order="C")  # sums depend on the layout, by rounding
         out /= self.scale.astype(dtype)
         return out
 
     def inverse(self, values: Floats) -> Floats:
         """Return ``values * scale``."""
-        out: Floats = values * self.scale.astype(values.dtype)
+        out: Floats = values * self.scale.astype(self._precision(values.dtype))
         return out
 
     def slope(self, values: Floats) -> Floats:
@@ -149,6 +153,11 @@ class Scaling(Stabiliser):
         if valid is not None and self.varies:
             scale = np.broadcast_to(scale, (*scale.shape[:2], *valid.shape))[:, :, valid]
         return Moments(unit, float((scale**2).mean()), float((scale**4).mean()))
+
+    def _precision(self, dtype: Any) -> Any:
+        """Return the dtype, or double precision if noise levels need it."""
+        fits = self.scale.min() >= 1 / SINGLE_LEVELS and self.scale.max() <= SINGLE_LEVELS
+        return dtype if fits else np.float64
 
     def _squared(self, channel: int | None) -> Array:
         """Return the squared noise level of a channel, (*shape) or of one entry; its mean over channels if None."""

@@ -157,7 +157,7 @@ def _curve(band: Band) -> dict[str, Any]:
         "t": rounded(curve.thresholds[index] / band.sigma),
         "risk": rounded(curve.risk[index] / unit),
         "dof": rounded(curve.dof[index] / size),
-        "error": rounded(2 * curve.stderr[index] / unit),
+        "error": rounded(np.nan_to_num(2 * curve.stderr[index] / unit, posinf=0.0)),  # that of one entry is infinite
         "at": int(np.searchsorted(index, at)) if at < n else None,
         "zero": rounded([curve.risk[-1] / unit, curve.dof[-1] / size]) if n < curve.thresholds.size else None,
     }

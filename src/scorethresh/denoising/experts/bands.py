@@ -158,6 +158,11 @@ class BandThresholds(Expert):
         """How far it reaches."""
         return self.noise.frame.reach
 
+    @property
+    def step(self) -> int:  # type: ignore[override]
+        """The step of its coarsest coefficients."""
+        return self.noise.frame.step
+
     def scaled(self, factor: float) -> BandThresholds:
         """Return the expert with all thresholds times a factor."""
         return replace(self, thresholds=tuple(factor * t for t in self.thresholds))
