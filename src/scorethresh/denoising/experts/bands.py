@@ -149,17 +149,17 @@ class BandThresholds(Expert):
     thresholds: tuple[float, ...]
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """What it is called."""
         return f"{self.noise.frame.wavelet} thresholds"
 
     @property
-    def reach(self) -> int:  # type: ignore[override]
+    def reach(self) -> int:
         """How far it reaches."""
         return self.noise.frame.reach
 
     @property
-    def step(self) -> int:  # type: ignore[override]
+    def step(self) -> int:
         """The step of its coarsest coefficients."""
         return self.noise.frame.step
 

@@ -25,12 +25,20 @@ class Expert(abc.ABC):
     an expert that needs none ignores it.
     """
 
-    #: What it is called in `Denoised.weights`.
-    name: str
-    #: How far an entry of the estimate lies, at most, from the data, and from the pilot, that it depends on.
-    reach: int
-    #: Windows start at multiples of it, so tiles must too.
-    step: int = 1
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """What it is called in `Denoised.weights`."""
+
+    @property
+    @abc.abstractmethod
+    def reach(self) -> int:
+        """How far an entry of the estimate lies, at most, from the data, and from the pilot, that it depends on."""
+
+    @property
+    def step(self) -> int:
+        """Windows start at multiples of it, so tiles must too."""
+        return 1
 
     @abc.abstractmethod
     def apply(self, batch: Batch, pilot: Floats | None = None) -> Estimate:

@@ -55,12 +55,12 @@ class _OnWindows(Expert):
         return cls(windows, filter_variances(covariance, windows.filters(), shape, windows.block[0]))
 
     @property
-    def reach(self) -> int:  # type: ignore[override]
+    def reach(self) -> int:
         """How far it reaches."""
         return self.windows.reach
 
     @property
-    def step(self) -> int:  # type: ignore[override]
+    def step(self) -> int:
         """The step of its windows."""
         return self.windows.step
 
@@ -69,7 +69,7 @@ class WindowThresholds(_OnWindows):
     """Hard thresholds in windows. They serve to guide only."""
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """What it is called."""
         return f"thresholds in windows of {self.windows.block[0]}"
 
@@ -82,7 +82,7 @@ class GuidedWindows(_OnWindows):
     """Shrinkage in windows by the coefficients g of a pilot: ``g^2 / (g^2 + strength variance)``, linear in y."""
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """What it is called."""
         return f"guided windows of {self.windows.block[0]}"
 
