@@ -18,6 +18,7 @@ from ..risk.methods import Method, Selector, as_method
 from ..risk.prediction import RiskSums
 from ..rules import Hard, Rule, as_rule
 from .crops import crops_of, universal_cap
+from .experts.fit_bands import fit_bands, fit_global
 from .layout import Layout, read_layout
 from .plan import FittedPlan, PlanOptions, fit_plan
 from .result import Denoised
@@ -27,7 +28,8 @@ from .way_back import WayBack
 
 __all__ = ["Denoiser", "denoise"]
 
-CHOICES = {"blend": "blend", "bands": "bands", "global": "global"}
+# How the thresholds of wavelet bands are chosen.
+CHOICES = {"blend": fit_bands, "bands": fit_bands, "global": fit_global}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +123,15 @@ class Denoiser:
         if complex_data and not (isinstance(rule, Hard) and method is None):
             msg = "complex data are thresholded by their modulus, hard, with SCORE. Leave out rule and method."
             raise ValueError(msg)
-        frame = {"wavelet": self.wavelet, "levels": self.levels, "undecimated": self.undecimated}
-        return PlanOptions.make(self.choose, frame, rule, method)
+        return PlanOptions(
+            blended=self.choose == "blend",
+            fit=CHOICES[self.choose],
+            wavelet=self.wavelet,
+            levels=self.levels,
+            undecimated=self.undecimated,
+            rule=rule,
+            method=method,
+        )
 
 
 def denoise_channel(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from .batch import Batch
 from .experts.bands import Band, BandThresholds, FrameNoise
 from .experts.base import Expert
 from .experts.decisions import decisions_for
-from .experts.fit_bands import FittedBands, fit_bands, fit_global
+from .experts.fit_bands import FittedBands, fit_bands
 from .experts.windows import FIRST_STAGE, SECOND_STAGE, GuidedWindows, WindowThresholds, windows_for
 from .probe import Probe
 
@@ -53,12 +54,6 @@ class PlanOptions:
     undecimated: bool
     rule: Rule
     method: Method | Selector | None
-
-    @classmethod
-    def make(cls, choose: str, frame: dict[str, Any], rule: Rule, method: Method | Selector | None) -> PlanOptions:
-        """Return the options of one of "blend", "bands" and "global"; `frame` holds wavelet, levels, undecimated."""
-        fit = fit_global if choose == "global" else fit_bands
-        return cls(choose == "blend", fit, rule=rule, method=method, **frame)
 
     def frames(self, shape: tuple[int, ...]) -> list[Frame]:
         """Return the wavelet frames for data of a shape."""
@@ -178,7 +173,7 @@ def fit_plan(
     if not options.blended:
         return _fit_bands_alone(options.fit(noises[0], decisions, batch, cap), batch, covariance)
     guides = [WindowThresholds.make(w, covariance, shape) for w in windows_for(FIRST_STAGE, shape)]
-    fits: list[Callable[[], Any]] = [lambda n=n: fit_bands(n, decisions, batch, cap) for n in noises]  # type: ignore[misc]
+    fits: list[Callable[[], Any]] = [functools.partial(fit_bands, noise, decisions, batch, cap) for noise in noises]
     fits += [lambda: [guide.apply(batch) for guide in guides]]
     *fitted, guiding = thread_map(lambda run: run(), fits)
     guided = tuple(GuidedWindows.make(w, covariance, shape) for w in windows_for(SECOND_STAGE, shape))

@@ -14,7 +14,7 @@ from .._arrays import Floats
 from .._validate import Array
 from ..noise.clipping import unclip
 from ..noise.covariance import Covariance
-from ..noise.stabilisers import LocalNoise, Stabiliser
+from ..noise.stabilisers import LocalNoise, Stabiliser, working_precision
 from ..risk.prediction import FilterRatio, NoiseEnergy, Prediction, RiskSums, predict
 from .batch import Batch
 from .layout import Layout
@@ -95,7 +95,8 @@ class WayBack:
 
     def local_noise(self, channel: int, tile: tuple[slice, ...], estimate: Floats) -> LocalNoise:
         """Return the noise around the estimate of a tile; weights are 0 where there is none."""
-        means = estimate if self.rotation is not None else estimate + self.offset[channel].astype(estimate.dtype)
+        # After a linear transform the noise does not depend on the mean, so its offset need not be added.
+        means = estimate if self.stabiliser.rotates else estimate + self.offset[channel].astype(estimate.dtype)
         factor, weight = self.stabiliser.local_noise(means, self._channel(channel), tile)
         return LocalNoise(factor, weight if self.valid is None else weight * self.valid[tile])
 
@@ -106,8 +107,7 @@ class WayBack:
         """Return denoised values in the units, the layout and the dtype of y."""
         if self.rotation is not None:
             values = np.tensordot(self.rotation.T.astype(values.dtype), values, axes=1)
-        exact = np.float32 if self.y.dtype.itemsize <= 2 or self.y.dtype == np.float32 else np.float64
-        dtype = np.result_type(values.dtype, exact)
+        dtype = np.result_type(values.dtype, working_precision(self.y.dtype))
         out = self.stabiliser.inverse(np.add(values, self.offset.astype(dtype), dtype=dtype))
         out, share = unclip(out, self.stabiliser.scale, self.clip_limits, self.valid)
         rounding = 0.0

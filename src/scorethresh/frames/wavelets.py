@@ -78,12 +78,8 @@ def cascade(name: str, level: int) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class Undecimated:
-    """Wavelets at every position: each band has the size of the data, which are extended by reflection.
-
-    Coefficients of level l are those of the orthonormal transform over ``2^(l ndim / 2)``. For orthogonal wavelets
-    the synthesis is then the adjoint of the analysis.
-    """
+class _Levels:
+    """A wavelet and the number of levels."""
 
     wavelet: str
     levels: int
@@ -92,6 +88,15 @@ class Undecimated:
     def reach(self) -> int:
         """How far an entry of the result lies, at most, from the data that it depends on."""
         return int((wavelet(self.wavelet).dec_len - 1) * (2**self.levels - 1))
+
+
+@dataclass(frozen=True)
+class Undecimated(_Levels):
+    """Wavelets at every position: each band has the size of the data, which are extended by reflection.
+
+    Coefficients of level l are those of the orthonormal transform over ``2^(l ndim / 2)``. For orthogonal wavelets
+    the synthesis is then the adjoint of the analysis.
+    """
 
     @property
     def step(self) -> int:
@@ -156,16 +161,8 @@ def _filtered(
 
 
 @dataclass(frozen=True)
-class Decimated:
+class Decimated(_Levels):
     """The discrete wavelet transform of PyWavelets; data are extended by reflection."""
-
-    wavelet: str
-    levels: int
-
-    @property
-    def reach(self) -> int:
-        """How far an entry of the result lies, at most, from the data that it depends on."""
-        return int((wavelet(self.wavelet).dec_len - 1) * (2**self.levels - 1))
 
     @property
     def step(self) -> int:

@@ -39,8 +39,11 @@ class NoiseModel(abc.ABC):
     slices: ClassVar[bool] = False
     #: What the noise level is measured in, for people to read.
     level_units: ClassVar[str] = "in units of the data"
-    #: Whether noise that channels share is looked for after they were rotated.
-    checks_channels: bool = False
+
+    @property
+    def checks_channels(self) -> bool:
+        """Whether noise that channels share is looked for after they were rotated."""
+        return False
 
     def laid_out(self, y: NDArray[Any], channel_axis: int | None) -> NoiseModel:
         """Return the model with what was given per channel or entry in the layout of y: (channels, parts, *shape)."""
@@ -68,7 +71,7 @@ class WhiteNoise(NoiseModel):
     slices: ClassVar[bool] = True
 
     @property
-    def checks_channels(self) -> bool:  # type: ignore[override]
+    def checks_channels(self) -> bool:
         """Whether noise that channels share is looked for: if nothing is known of the noise."""
         return self.sigma is None and not self.shared
 

@@ -76,13 +76,9 @@ class Stabiliser(abc.ABC):
     def slope(self, values: Floats) -> Floats:
         """Return the derivative of `inverse`."""
 
-    def variance(self, values: Floats) -> Any:
-        """Return the noise variance of stabilised values with these means, over that of the covariance."""
-        return 1.0
-
     def local_noise(self, values: Floats, channel: int | None, tile: tuple[slice, ...]) -> LocalNoise:
         """Return the noise around an estimate (parts, *tile) of stabilised values."""
-        return LocalNoise(self.variance(values[0]), np.square(self.slope(values[0])))
+        return LocalNoise(1.0, np.square(self.slope(values[0])))
 
     def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
         """Return how squared errors of stabilised values count in units of y: (*shape), None if all count alike."""
@@ -119,7 +115,7 @@ class Scaling(Stabiliser):
 
     def forward(self, y: NDArray[Any]) -> Floats:
         """Return ``y / scale``, in single precision if y is of 16 bits or single precision itself."""
-        dtype = self._precision(_precision(y.dtype))
+        dtype = self._precision(working_precision(y.dtype))
         out: Floats = y.astype(dtype, order="C")  # sums depend on the layout, by rounding
         out /= self.scale.astype(dtype)
         return out
@@ -166,7 +162,8 @@ class Scaling(Stabiliser):
         return out
 
 
-def _precision(dtype: np.dtype[Any]) -> Any:
+def working_precision(dtype: np.dtype[Any]) -> Any:
+    """Return single precision for data of single precision or 16 bits, else double."""
     return np.float32 if dtype.itemsize <= 2 or dtype == np.float32 else np.float64
 
 
@@ -207,12 +204,8 @@ class AnscombeRoot(Stabiliser):
         """Return the derivative of the mean count."""
         return anscombe.local_moments(values)[1]
 
-    def variance(self, values: Floats) -> Any:
-        """Return the variance of the root, which is below 1 for few counts."""
-        return anscombe.local_moments(values)[0]
-
     def local_noise(self, values: Floats, channel: int | None, tile: tuple[slice, ...]) -> LocalNoise:
-        """Return the noise around an estimate."""
+        """Return the noise around an estimate; the variance of the root is below 1 for few counts."""
         variance, slope = anscombe.local_moments(values[0].astype(np.float64))
         return LocalNoise(variance, np.square(slope))
 

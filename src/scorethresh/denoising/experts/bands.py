@@ -207,7 +207,7 @@ class BandThresholds(Expert):
 
 @dataclass(frozen=True, eq=False)
 class BandRun:
-    """What a pass over all bands found."""
+    """What a pass over all bands found; the fraction kept is known where the risk curve is."""
 
     estimate: Estimate
     thresholds: tuple[float, ...]
@@ -238,8 +238,11 @@ def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Cho
                 per_entry *= border_variance_gain(band, c[i], t)
             divergence[i] += spread_divergence(frame, band, c[i], t, per_entry) if local else per_entry
         out = decisions.shrink(coefficients, t)
-        kept = join_samples(at_valid_centres(frame, band.key, cropped(out, inside), batch.valid, None))
-        found[k] = t, np.count_nonzero(kept) / kept.size, curve
+        share = math.nan
+        if curve is not None:  # tiles are not asked what they keep
+            kept = join_samples(at_valid_centres(frame, band.key, cropped(out, inside), batch.valid, None))
+            share = np.count_nonzero(kept) / kept.size
+        found[k] = t, share, curve
         return out
 
     value = frame.apply(values, shrink, ndim)
