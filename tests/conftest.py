@@ -2,7 +2,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-# No deadline: the first example compiles loops, which may take seconds.
+# No deadline: machines that run tests in parallel stall now and then.
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
 hypothesis.settings.load_profile("default")
 

@@ -133,7 +133,7 @@ def test_version_is_that_of_the_distribution():
     assert version("scorethresh") == st.__version__
 
 
-HEAVY = ["matplotlib", "skimage", "scipy", "scipy.stats", "numba", "pywt", "llvmlite"]
+HEAVY = ["matplotlib", "skimage", "scipy", "scipy.stats", "pywt"]
 
 
 def test_importing_is_light():

@@ -14,11 +14,6 @@ from .checks import check_array, check_output, float_dtype
 
 Floats = NDArray[Any]
 
-# Windows in a row of an image that are shrunk at once: their scratch memory stays in the cache.
-STRIP_WINDOWS = 128
-# Keeps 0 / 0 out of the factors of coefficients that are 0 in the pilot.
-_TINY = 1e-30
-
 
 def dilated(x: Floats, taps: Floats, axis: int, *, step: int, shift: int = 0, out: Floats | None = None) -> Floats:
     """Filter along an axis in a circle: ``out[i] = sum_k taps[k] x[i + shift - k step]``.
@@ -60,7 +55,7 @@ def dilated(x: Floats, taps: Floats, axis: int, *, step: int, shift: int = 0, ou
         outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
         # Modulo n, so that no product of integers overflows.
         sizes = outer, n, inner, taps.size, operator.index(step) % n, operator.index(shift) % n, int(add)
-        loader.call(f"frame_loops.dilated_{dtype.name}", *sizes, taps, x, out)
+        loader.call(f"dilated_{dtype.name}", *sizes, taps, x, out)
     return out
 
 
@@ -116,22 +111,19 @@ def sliding_dct(
     """
     _check_windows(y, pilot, shrinkage, matrices, step)
     (parts, planes, height, width), dtype = y.shape, y.dtype
-    cut, variance, jump = shrinkage
-    by, bx = cut.shape[1:]
-    boxcar = (1 - jump) ** 2, (1 + jump) ** 2, 0.5 / jump
-    constants = np.array([0, 1, parts, _TINY, *boxcar, 1 / cut.size]).astype(dtype)
+    # The loop takes frequencies across first.
+    cut, variance = (np.ascontiguousarray(a.swapaxes(1, 2)) for a in (shrinkage.cut, shrinkage.variance))
+    by, bx = shrinkage.cut.shape[1:]
     total, weight, divergence = np.zeros(y.shape, dtype), *np.zeros((2, height, width), dtype)
-    count = (width - bx) // step + 1
-    strip = min(STRIP_WINDOWS, count)
-    stacks = 3 if pilot is None else 5
-    work = np.empty((stacks * parts * cut.size + 4 + by * bx) * strip + 3 * ((strip - 1) * step + bx), dtype)
-    for first in range(0, count, STRIP_WINDOWS):
-        across = (min(STRIP_WINDOWS, count - first) - 1) * step + bx
-        loader.call(
-            f"frame_loops.sliding_dct_{dtype.name}",
-            *(parts, planes, height, width, first * step, across, by, bx, step, int(pilot is not None)),
-            *(y, y if pilot is None else pilot, *matrices, cut, variance, constants, total, weight, divergence, work),
-        )
+    failed = loader.call(
+        f"sliding_dct_{dtype.name}",
+        *(parts, planes, height, width, by, bx, step, int(pilot is not None)),
+        *(y, y if pilot is None else pilot, *matrices, cut, variance, float(shrinkage.jump_half_width)),
+        *(total, weight, divergence),
+    )
+    if failed:
+        msg = f"there is no memory to shrink windows of {by} x {bx} entries in {parts} x {planes} images."
+        raise MemoryError(msg)
     return total, weight, divergence
 
 

@@ -14,7 +14,7 @@ from .checks import check_array, check_output, float_dtype
 
 Array = NDArray[np.float64]
 
-# The same as in sample_loops.py: Chebyshev moments per cell, and the shifts that turn the bits of a double into a key.
+# The same as in deposit.c: Chebyshev moments per cell, and the shifts that turn the bits of a double into a key.
 ORDER = 12
 FINE = 43
 COARSE = 50
@@ -91,11 +91,12 @@ def deposit(y: NDArray[Any], cells: CellTable, moments: Array) -> int:
     count = cells.edges.size - 1
     inputs = {"y": y, "edges": cells.edges, "middle": cells.middle, "scale": cells.scale, "table": cells.table}
     check_output("moments", moments, np.float64, (count, ORDER), **inputs)
-    return loader.call(
-        f"sample_loops.deposit_{dtype.name}",
+    left_out: int = loader.call(
+        f"deposit_{dtype.name}",
         *(y.size, y, count, cells.edges, cells.middle, cells.scale, cells.table.size, cells.table),
         *(float(cells.unit), cells.first_key, cells.tail_cell, cells.tail_key, moments),
     )
+    return left_out
 
 
 class CutGaussian(NamedTuple):
@@ -147,10 +148,10 @@ def kernel_sums(z: Array, weights: Array, points: Array, kernel: CutGaussian, fa
         raise ValueError(msg)
     out, scratch = np.zeros((3, points.size)), np.empty((3, points.size))
     loader.call(
-        "sample_loops.kernel_sums",
+        "kernel_sums",
         *(z.size, z, weights, _spans(z, points, h, kernel.reach), pieces, factor.bounds),
         *(points.size, points, _even_step(points, h), float(0.5 * np.log2(np.e) / h**2)),
-        *(factor.coefficients, *scratch, out),
+        *(factor.coefficients, scratch, out),
     )
     return out
 

@@ -17,7 +17,7 @@ from ..denoising.what_if import varied_wavelet
 from ..noise.models import as_noise
 
 # Packages whose versions are listed: those that results depend on.
-PACKAGES = ("scorethresh", "numpy", "scipy", "PyWavelets", "numba")
+PACKAGES = ("scorethresh", "numpy", "scipy", "PyWavelets")
 
 # A longer array, such as a mask, is not written out in the code.
 MOST_LITERALS = 8

@@ -1,0 +1,44 @@
+/* What every loop needs: fixed-width types, names of both precisions, and the differences between compilers. */
+#ifndef SCORETHRESH_LOOPS_H
+#define SCORETHRESH_LOOPS_H
+
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+/* Sizes that are constants of the caller become constants of the loop. */
+#if defined(__GNUC__) || defined(__clang__)
+#define INLINE static inline __attribute__((always_inline))
+#elif defined(_MSC_VER)
+#define INLINE static __forceinline
+#else
+#define INLINE static inline
+#endif
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#define restrict __restrict
+#endif
+
+/* Before a loop: no turn of it reads what another one writes. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define INDEPENDENT _Pragma("GCC ivdep")
+#define UNROLL _Pragma("GCC unroll 16")
+#elif defined(_MSC_VER)
+#define INDEPENDENT __pragma(loop(ivdep))
+#define UNROLL
+#else
+#define INDEPENDENT
+#define UNROLL
+#endif
+
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+#endif
