@@ -104,7 +104,7 @@ def build(folder: Path, *, sanitize: bool = False) -> list[Path]:
         flags = FLAGS + (SANITIZE if sanitize else FAST) + target_flags(compiler, tag, level)
         more = [shlex.split(os.environ.get(name, "")) for name in ("CFLAGS", "LDFLAGS")]
         partial = library.with_suffix(".partial")
-        command = [*compiler, *flags, *more[0], *sources, "-o", str(partial), *more[1]]
+        command = [*compiler, *flags, *more[0], *sources, "-o", str(partial), *more[1], "-lm"]
         try:
             done = subprocess.run(command, check=False, capture_output=True, text=True)
         except OSError as error:

@@ -270,3 +270,21 @@ def anscombe_moments(mean):
     roots = [2 * mp.sqrt(k + mp.mpf(3) / 8) for k in counts]
     first = mp.fsum(p * z for p, z in zip(law, roots, strict=True))
     return first, mp.fsum(p * (z - first) ** 2 for p, z in zip(law, roots, strict=True))
+
+
+# Mixtures of means.
+
+
+def sparse_fits(z, counts, grid, null, clear):
+    """The most likely mixture; one with `null` more entries of mean 0; one of means that are 0 or at least `clear`."""
+    u = np.abs(np.asarray(z))[:, None]
+    likelihood = (np.exp(-0.5 * (u - grid) ** 2) + np.exp(-0.5 * (u + grid) ** 2)) / math.sqrt(2 * math.pi)
+    extended = np.vstack([likelihood, np.eye(1, grid.size)])
+    shown = np.where((grid >= clear) | (grid == 0), likelihood, 0.0)
+    fits = []
+    for table, n in ((likelihood, counts), (extended, np.append(counts, null)), (shown, counts)):
+        p = np.full(grid.size, 1 / grid.size)
+        for _ in range(20_000):
+            p *= table.T @ (n / (table @ p)) / n.sum()
+        fits.append(p)
+    return fits

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from helpers import run_python
-from oracles import chebyshev_moments, filter_direct, kernel_sums_direct, window_dct_direct
+from oracles import chebyshev_moments, filter_direct, kernel_sums_direct, npmle, sparse_fits, window_dct_direct
 from scorethresh import _kernels
 from scorethresh._kernels import CellTable, CutGaussian, PiecewiseQuadratic, WindowShrinkage, loader
 
@@ -175,6 +175,56 @@ def test_a_pilot_of_zeros_keeps_only_the_mean(dtype):
     np.testing.assert_allclose(divergence / weight, 1 / 64, rtol=ROUNDING[dtype])
 
 
+def log_likelihood(z, counts, p, spacing):
+    pairs = np.add.outer(z, spacing * np.arange(p.size)), np.subtract.outer(z, spacing * np.arange(p.size))
+    return counts @ np.log(sum(np.exp(-0.5 * u**2) for u in pairs) @ p / np.sqrt(2 * np.pi))
+
+
+@every_level
+@pytest.mark.parametrize("seed", range(4))
+def test_fit_mixture_finds_the_largest_likelihood(level, seed):
+    """As long runs of expectation-maximisation find it, and to within the duality gap that it reports."""
+    rng = np.random.default_rng(seed)
+    z = np.sort(np.abs(rng.normal(size=60) + rng.choice([0.0, 2.0, 5.0], 60)))
+    counts, columns = rng.integers(1, 9, 60).astype(float), 24 + seed
+    with at(level):
+        fit = _kernels.fit_mixture(z, counts, columns=columns, spacing=0.3, null=0.0, clear=1, close=2.0)
+    best, _ = npmle(z, counts, 0.3 * np.arange(columns))
+    found = log_likelihood(z, counts, fit.probabilities, 0.3)
+    assert fit.probabilities.min() >= 0
+    np.testing.assert_allclose(fit.probabilities.sum(), 1, rtol=1e-12)
+    assert fit.gaps.shape == fit.taken.shape == (1,)
+    assert 0 <= fit.gaps[0] < 1e-4
+    # EM creeps up from below; no distribution exceeds the one found by more than the gap.
+    assert -1e-9 <= found - best < 0.01
+    assert best - found <= fit.gaps[0]
+
+
+@every_level
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_fit_mixture_averages_the_sparser_fits_that_are_close(level, count):
+    """Half and half with what there is. Each fit is made by the oracle."""
+    rng = np.random.default_rng(5)
+    z, counts, grid = np.sort(np.abs(rng.normal(size=80))), np.ones(80), 0.25 * np.arange(40)
+    z[-8:] += 3.0
+    fits = sparse_fits(z, counts, grid, 30.0, 5.5)
+    lost = [log_likelihood(z, counts, fits[0], 0.25) - log_likelihood(z, counts, p, 0.25) for p in fits]
+    # So close that this many fits take part.
+    close = [-1.0, np.mean(sorted(lost)[1:]), 1e9][count - 1]
+    taken = [1, *(v <= close for v in lost[1:])]
+    assert sum(taken) == count
+    with at(level):
+        fit = _kernels.fit_mixture(z, counts, columns=40, spacing=0.25, null=30.0, clear=22, close=close)
+    expected = fits[0]
+    for sparser, is_in in zip(fits[1:], taken[1:], strict=True):
+        expected = (expected + sparser) / 2 if is_in else expected
+    np.testing.assert_array_equal(fit.taken, taken)
+    assert fit.gaps.max() < 1e-4
+    # The most likely mixture is unique as a density; its probabilities are poorly determined by the data.
+    mixed = [log_likelihood(np.array([v]), np.ones(1), p, 0.25) for v in z for p in (fit.probabilities, expected)]
+    np.testing.assert_allclose(mixed[::2], mixed[1::2], atol=0.01)
+
+
 # Wrong arrays.
 
 
@@ -198,6 +248,12 @@ def calls():
             },
             lambda z, weights, points, bounds, coefficients: _kernels.kernel_sums(
                 z, weights, points, CutGaussian(0.1, 8.9), PiecewiseQuadratic(bounds, coefficients)
+            ),
+        ),
+        "fit_mixture": (
+            {"z": z, "counts": np.ones(40)},
+            lambda z, counts: _kernels.fit_mixture(
+                z, counts, columns=30, spacing=0.1, null=10.0, clear=20, close=2.0
             ),
         ),
         "dilated": (

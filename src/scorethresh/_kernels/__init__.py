@@ -7,6 +7,7 @@ lies beside it. The rest of the package reaches them only through the functions 
 from __future__ import annotations
 
 from .frame import WindowShrinkage, dilated, sliding_dct
+from .mixture import fit_mixture
 from .sample import COARSE, FINE, ORDER, CellTable, CutGaussian, PiecewiseQuadratic, deposit, kernel_sums
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "WindowShrinkage",
     "deposit",
     "dilated",
+    "fit_mixture",
     "kernel_sums",
     "sliding_dct",
 ]

@@ -34,6 +34,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     **_both_precisions("deposit", *(N, N, P, N, P, P, P, N, P, D, N, N, N, P)),
     "kernel_sums": (None, *(N, P, P, P, N, P, N, P, D, D, P, P, P)),
     **_both_precisions("dilated", None, *[N] * 7, P, P, P),
+    "fit_mixture": (N, *(N, P, P, N, D, D, N, D, P, P, P)),
     **_both_precisions("sliding_dct", N, *[N] * 8, *[P] * 6, D, P, P, P),
 }
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._kernels import fit_mixture
 from .._normal import phi
 from .._validate import Array
 from ..sample.magnitudes import Magnitudes
@@ -98,62 +99,12 @@ def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float =
 
 def _averaged_fit(near: _Binned, grid: Array, null: float, clear: float) -> tuple[Array, float]:
     """Return probabilities of the means on the grid, and the duality gap; see `fit_means`."""
-    z, counts = near.averages[:, None], near.counts
-    likelihood = phi(z - grid) + phi(z + grid)
-    p, gap = _most_likely(likelihood, counts)
-    enough = counts @ np.log(likelihood @ p) - _CLOSE
-    if null > 0:
-        for sparser, worst in (
-            _most_likely(np.vstack([likelihood, np.eye(1, grid.size)]), np.append(counts, null)),
-            _most_likely(np.where((grid >= clear) | (grid == 0), likelihood, 0.0), counts),
-        ):
-            if counts @ np.log(likelihood @ sparser) >= enough:
-                p, gap = (p + sparser) / 2, max(gap, worst)
-    return p, gap
-
-
-def _most_likely(likelihood: Array, counts: Array) -> tuple[Array, float]:
-    """Return the probabilities of the columns that make the counts of the rows most likely, and the duality gap.
-
-    Each step solves a quadratic model of the likelihood over the columns in use and those at which its gradient peaks,
-    by non-negative least squares (the constrained Newton method of Wang, 2007, doi:10.1111/j.1467-9868.2007.00583.x).
-    """
-    total = counts.sum()
-    p = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
-    for _ in range(20):  # expectation-maximisation: slow at the end, robust at the start
-        p *= likelihood.T @ (counts / (likelihood @ p)) / total
-    p[p < 1e-3 / total] = 0  # a thousandth of an entry
-    p /= p.sum()
-
-    gap = np.inf
-    for _ in range(100):
-        f = likelihood @ p
-        gradient = likelihood.T @ (counts / f) - total
-        gap = float(gradient.max())
-        if gap < max(1e-4, 1e-9 * total):
-            break
-        padded = np.concatenate([[-np.inf], gradient, [-np.inf]])
-        peaks = (gradient > 0) & (gradient >= padded[:-2]) & (gradient >= padded[2:])
-        used = np.flatnonzero((p > 0) | peaks)
-        # Minimise sum_i counts_i (S q - 2)_i^2 over q >= 0 with sum 1; homogeneous in q but for the last equation.
-        # Start at p/2, where the slope is half the gradient: the gain may be far below the rounding of the rest.
-        s = (likelihood[:, used] / f[:, None] - 2) * np.sqrt(counts / total)[:, None]
-        q = _nnls(s.T @ s + 1, p[used] / 2, gradient[used] / (2 * total))
-        step = np.zeros_like(p)
-        step[used] = q / q.sum()
-        step -= p
-        old, slope = counts @ np.log(f), float(gradient @ step)
-        length = 1.0
-        change = likelihood @ step
-        with np.errstate(divide="ignore"):
-            while length > 1e-10 and not counts @ np.log(f + length * change) >= old + 1e-4 * length * slope:
-                length /= 2
-        p = np.maximum(p + length * step, 0)
-        p[p < 1e-12] = 0
-        p /= p.sum()
-    if gap > max(0.01, 1e-7 * total):
-        warnings.warn(f"the fit of the means stopped {gap:.3g} short of the largest log-likelihood", stacklevel=2)
-    return p, gap
+    first_clear = max(int(np.searchsorted(grid, clear)), 1)
+    fit = fit_mixture(*near, columns=grid.size, spacing=_SPACING, null=null, clear=first_clear, close=_CLOSE)
+    worst = fit.gaps.max()
+    if worst > max(0.01, 1e-7 * near.counts.sum()):
+        warnings.warn(f"the fit of the means stopped {worst:.3g} short of the largest log-likelihood", stacklevel=2)
+    return fit.probabilities, float(fit.gaps[fit.taken == 1].max())
 
 
 def _histogram(sample: Magnitudes, sigma: float, largest: float) -> tuple[_Binned, _Binned]:
@@ -188,32 +139,3 @@ def _binned(keys: Array, values: Array, counts: Array) -> _Binned:
     totals = np.bincount(where, counts, minlength=bins.size).astype(np.float64)
     averages: Array = np.bincount(where, counts * values, minlength=bins.size) / totals
     return _Binned(averages, totals)
-
-
-def _nnls(gram: Array, start: Array, slope: Array) -> Array:
-    """Return the x >= 0 that minimises d' gram d / 2 - slope' d with d = x - start, by active sets (Lawson and Hanson).
-
-    SciPy has one, but importing its optimisers takes half a second, more than all else that a first call does.
-    """
-    x = np.zeros_like(start)
-    active = start > 0
-    for _ in range(3 * x.size):
-        while active.any():
-            s = np.zeros_like(x)
-            block = gram[np.ix_(active, active)] + 1e-13 * np.trace(gram) * np.eye(int(active.sum()))
-            pull = slope + gram[:, ~active] @ start[~active]
-            s[active] = start[active] + np.linalg.solve(block, pull[active])
-            falling = active & (s <= 0)
-            if not falling.any():
-                x = s
-                break
-            rate = x[falling] / np.maximum(x[falling] - s[falling], 1e-300)
-            x += rate.min() * (s - x)
-            active &= x > 1e-14
-            x[~active] = 0
-        left = slope - gram @ (x - start)
-        left[active] = -np.inf
-        if left.max(initial=-np.inf) <= 1e-10:
-            break
-        active[int(left.argmax())] = True
-    return x
