@@ -288,3 +288,55 @@ def sparse_fits(z, counts, grid, null, clear):
             p *= table.T @ (n / (table @ p)) / n.sum()
         fits.append(p)
     return fits
+
+
+# Patches that look alike.
+
+
+def nearest_patches(x, patch, start, offsets):
+    """Squared distances of the patch at `start` to all candidates in x (parts, nz, ny, nx), and where they start."""
+    here = x[(slice(None), *(slice(s, s + b) for s, b in zip(start, patch, strict=True)))]
+    found = []
+    for offset in offsets:
+        at = [int(s + o) for s, o in zip(start, offset, strict=True)]
+        if all(0 <= a <= n - b for a, n, b in zip(at, x.shape[1:], patch, strict=True)):
+            there = x[(slice(None), *(slice(a, a + b) for a, b in zip(at, patch, strict=True)))]
+            found.append((((here - there) ** 2).sum(), int(np.ravel_multi_index(at, x.shape[1:]))))
+    return found
+
+
+def ridge_operator(pilot, patch, group, level, share, data):
+    """Of one group: the matrix that maps the flat data of one part to its patches, (members, entries, size of a part).
+
+    The combination is that of least risk if the pilot were the truth: ridge regression, patches less their mean.
+    """
+    parts, size = len(pilot), pilot[0].size
+    cells = np.array([np.ravel_multi_index(c, pilot.shape[1:]) for c in np.ndindex(*patch)])
+    index = np.asarray(group)[:, None] + cells  # (members, entries)
+    select = np.eye(size)[index]
+    centred = select - select.mean(axis=(0, 1))
+
+    def products(values):
+        columns = np.concatenate([(centred @ part.ravel()).T for part in values])
+        return columns.T @ columns
+
+    noise = parts * index.shape[1] * level**2
+    mixed = (1 - share) * (products(pilot) + noise * np.eye(len(group))) + share * products(data)
+    theta = np.eye(len(group)) - noise * np.linalg.inv(mixed)
+    estimate = np.einsum("lk,lpi->kpi", theta, centred) + select.mean(axis=(0, 1))
+    return index, theta, estimate
+
+
+def ridge_estimate(pilot, data, patch, groups, level, share, least_power):
+    """The weighted average of all patches of all groups, and its divergence per entry for given weights."""
+    size = data[0].size
+    total, weight, divergence = np.zeros((len(data), size)), np.zeros(size), np.zeros(size)
+    for group in groups:
+        index, theta, estimate = ridge_operator(pilot, patch, group, level, share, data)
+        for k, cells in enumerate(index):
+            w = 1 / max((theta[:, k] ** 2).sum(), least_power)
+            for q, part in enumerate(data):
+                total[q, cells] += w * (estimate[k] @ part.ravel())
+            weight[cells] += w
+            divergence[cells] += w * len(data) * np.mean([row[c] for row, c in zip(estimate[k], cells, strict=True)])
+    return (total / weight).reshape(data.shape), (divergence / weight).reshape(data.shape[1:])

@@ -624,9 +624,10 @@ def test_demo_predicts_well_and_saves_a_picture(run, here):
     assert code == 0
     lines = [line.split() for line in out.splitlines() if "predicted" in line]
     assert len(lines) == 2
-    for words in lines:
+    # A picture of 65536 entries, then a signal of 1024: there, predictions are off by 18% in the root mean square.
+    for words, tolerance in zip(lines, (0.1, 0.4), strict=True):
         predicted, true = float(words[words.index("after") + 1]), float(words[words.index("predicted,") + 1])
-        assert predicted == pytest.approx(true, rel=0.25)
+        assert predicted == pytest.approx(true, rel=tolerance)
     assert loaded("scorethresh-demo.png").shape[0] > 500
     fails(run("demo"), "scorethresh-demo.png exists")
 

@@ -8,19 +8,25 @@ from __future__ import annotations
 
 from .frame import WindowShrinkage, dilated, sliding_dct
 from .mixture import fit_mixture
+from .patches import MEMBERS, PATCH_SIZE, Ridge, match_patches, ridge_groups
 from .sample import COARSE, FINE, ORDER, CellTable, CutGaussian, PiecewiseQuadratic, deposit, kernel_sums
 
 __all__ = [
     "COARSE",
     "FINE",
+    "MEMBERS",
     "ORDER",
+    "PATCH_SIZE",
     "CellTable",
     "CutGaussian",
     "PiecewiseQuadratic",
+    "Ridge",
     "WindowShrinkage",
     "deposit",
     "dilated",
     "fit_mixture",
     "kernel_sums",
+    "match_patches",
+    "ridge_groups",
     "sliding_dct",
 ]

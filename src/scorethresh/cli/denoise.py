@@ -17,7 +17,7 @@ from .options import Columns, Force, Rule, check_suffix, parse_sigma
 DTYPES = ("uint8", "uint16", "int16", "int32", "float32", "float64")
 
 # The values of --choose that --compare tries.
-CHOICES = ("blend", "bands", "global")
+CHOICES = ("blend", "fast", "bands", "global")
 
 
 def denoise(
@@ -25,7 +25,8 @@ def denoise(
     output: Annotated[Path, typer.Option("--output", "-o", help="A file; for several inputs a folder.")],
     sigma: Annotated[str, typer.Option(help="Noise level in units of the data: a number, or auto.")] = "auto",
     choose: Annotated[
-        str, typer.Option(help="blend (best), bands (wavelets only) or global (one threshold).")
+        str,
+        typer.Option(help="blend (best), fast (a third of the time), bands (wavelets only) or global (one threshold)."),
     ] = "blend",
     wavelet: Annotated[str | None, typer.Option(help="A wavelet of PyWavelets, such as sym8.")] = None,
     levels: Annotated[int | None, typer.Option(min=1, help="Levels of the wavelets.")] = None,

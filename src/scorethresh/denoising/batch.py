@@ -24,11 +24,14 @@ class Batch:
         (pieces, *shape), True where an entry holds noise; None if all do. The values of others were filled in.
     weights : ndarray, optional
         (pieces, *shape), of squared errors; None if all are equal.
+    guide : ndarray, optional
+        As `values`: a first estimate of another channel, in which patches are compared. If None, the pilot serves.
     """
 
     values: Floats
     valid: NDArray[np.bool_] | None = None
     weights: Floats | None = None
+    guide: Floats | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -45,12 +48,10 @@ class Batch:
     def crops(self, places: Sequence[tuple[slice, ...]]) -> Batch:
         """Return parts of equal shape of every piece, as pieces."""
 
-        def cut(a: NDArray[Any]) -> NDArray[Any]:
+        def cut(a: NDArray[Any] | None) -> Any:
+            if a is None:
+                return None
             parts = [cropped(a, place) for place in places]
             return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
 
-        return Batch(
-            cut(self.values),
-            None if self.valid is None else cut(self.valid),
-            None if self.weights is None else cut(self.weights),
-        )
+        return Batch(cut(self.values), cut(self.valid), cut(self.weights), cut(self.guide))

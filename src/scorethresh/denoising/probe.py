@@ -14,6 +14,8 @@ from ..noise.covariance import Covariance
 from ..risk.monte_carlo import divergence_ratio
 from .batch import Batch
 
+# The step of the Monte Carlo derivative, over the noise. Larger ones blur jumps of the pilot, smaller ones see few.
+PROBE_STEP = 0.05
 # Entries that a probe covers at most: a larger one costs time, a smaller one makes corrections noisy (0.5% here).
 PROBE_ENTRIES = 1 << 17
 # Sides of the patches that it covers, by the number of axes: large against the reach of the experts.
@@ -36,12 +38,15 @@ class Probe:
         The draw as it reaches the experts: with gaps filled as those of the data were.
     weighted_noise : ndarray
         The draw times the weights of squared errors.
+    guide : ndarray, optional
+        That of the batch.
     """
 
     y: Floats
     noise: Floats
     direction: Floats
     weighted_noise: Floats
+    guide: Floats | None = None
 
     @property
     def has_gaps(self) -> bool:
@@ -55,14 +60,14 @@ class Probe:
         noise = covariance.sample(part.values.shape, np.random.default_rng(SEED)).astype(part.values.dtype)
         weights = part.error_weights
         if weights is None:
-            return cls(part.values, noise, noise, noise)
+            return cls(part.values, noise, noise, noise, part.guide)
         if not weights.any():
             weights = np.ones_like(weights)
         direction = noise
         if part.valid is not None and part.valid.any() and not part.valid.all():
             pairs = zip(noise, part.valid, strict=True)
             direction = np.concatenate([fill_gaps(a[None], ~some) if some.any() else a[None] for a, some in pairs])
-        return cls(part.values, noise, direction, noise * weights[:, None])
+        return cls(part.values, noise, direction, noise * weights[:, None], part.guide)
 
     def ratio(self, response: Floats, control: Floats) -> float:
         """Return the divergence that a response shows over that of a control."""

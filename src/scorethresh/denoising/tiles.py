@@ -23,9 +23,10 @@ MOST_THREADS = {1: 4, 2: 4, 3: 2}
 
 
 class DenoisedChannel(NamedTuple):
-    """The estimate of a channel, (parts, *shape), and its risk."""
+    """The estimate of a channel, (parts, *shape), that before the refinement, and the risk."""
 
     value: Floats
+    local: Floats
     sums: RiskSums
 
 
@@ -40,35 +41,52 @@ def tiles_of(shape: tuple[int, ...], step: int = 1) -> list[Place]:
 
 
 def denoise_tiles(plan: Plan, batch: Batch, back: WayBack, channel: int, done: Callable[[], None]) -> DenoisedChannel:
-    """Apply a plan to a channel, tile by tile; each looks beyond its border as far as the plan reaches."""
-    margin = -(-plan.reach // plan.step) * plan.step
-    shape = batch.shape
+    """Apply a plan to a channel: its local part tile by tile, each looking beyond its border as far as that reaches.
+
+    The refinement compares patches all over the channel, and splits its work by itself.
+    """
+    margin = -(-plan.local_reach // plan.step) * plan.step
+    shape, tiles = batch.shape, tiles_of(batch.shape, plan.step)
     out = np.empty_like(batch.values[0])
+    # Kept only if it is needed once more.
+    divergence = None if plan.refinement is None else np.empty(shape, out.dtype)
 
     def run(tile: Place) -> RiskSums:
         wide = tuple(slice(max(s.start - margin, 0), min(s.stop + margin, n)) for s, n in zip(tile, shape, strict=True))
         inner = tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip(tile, wide, strict=True))
         piece = batch.crops([wide])
-        estimate = plan.apply(piece)
+        estimate = plan.local(piece)
         value = cropped(estimate.value[0], inner)
-        divergence = cropped(np.broadcast_to(estimate.divergence[0], piece.shape), inner)
+        each = cropped(np.broadcast_to(estimate.divergence[0], piece.shape), inner)
         cropped(out, tile)[...] = value
-        sums = tile_sums(cropped(piece.values[0], inner), value, divergence, back, channel, tile)
+        if divergence is None:
+            sums = tile_sums(cropped(piece.values[0], inner), value, each, back, channel, tile)
+        else:
+            sums = RiskSums()
+            divergence[tile] = each
         done()
         return sums
 
-    found = thread_map(run, tiles_of(shape, plan.step), MOST_THREADS[len(shape)])
-    return DenoisedChannel(out, sum(found, RiskSums()))
+    sums = sum(thread_map(run, tiles, MOST_THREADS[len(shape)]), RiskSums())
+    if plan.refinement is None or divergence is None:
+        return DenoisedChannel(out, out, sums)
+    estimate = plan.refinement.apply(batch, Estimate(out[None], divergence[None]), done)
+    return DenoisedChannel(estimate.value[0], out, _sums(estimate, batch, back, channel, tiles))
 
 
 def denoise_whole(fitted: FittedPlan, batch: Batch, back: WayBack, channel: int) -> DenoisedChannel:
     """Return the estimate that a plan made of the whole channel when it was fitted."""
-    estimate: Estimate = fitted.estimate
     whole = tuple(slice(0, n) for n in batch.shape)
+    sums = _sums(fitted.estimate, batch, back, channel, [whole])
+    return DenoisedChannel(fitted.estimate.value[0], fitted.local.value[0], sums)
+
+
+def _sums(estimate: Estimate, batch: Batch, back: WayBack, channel: int, tiles: list[Place]) -> RiskSums:
+    """Return the risk of an estimate of the whole channel, summed tile by tile to save memory."""
     divergence = np.broadcast_to(estimate.divergence[0], batch.shape)
-    return DenoisedChannel(
-        estimate.value[0], tile_sums(batch.values[0], estimate.value[0], divergence, back, channel, whole)
-    )
+    y, value = batch.values[0], estimate.value[0]
+    found = [tile_sums(cropped(y, tile), cropped(value, tile), divergence[tile], back, channel, tile) for tile in tiles]
+    return sum(found, RiskSums())
 
 
 def tile_sums(y: Floats, value: Floats, divergence: Floats, back: WayBack, channel: int, tile: Place) -> RiskSums:

@@ -86,12 +86,11 @@ class WayBack:
         stabiliser, valid = self.stabiliser.crop(place), None if self.valid is None else self.valid[place]
         return dataclasses.replace(self, layout=self.layout.crop(place), stabiliser=stabiliser, valid=valid)
 
-    def batch(self, channel: int, values: Floats) -> Batch:
-        """Return the values of a channel, (parts, *shape), as a batch of one piece."""
+    def batch(self, channel: int, values: Floats, guide: Floats | None = None) -> Batch:
+        """Return the values of a channel, (parts, *shape), as a batch of one piece; see `Batch` for the guide."""
         weights = self.stabiliser.error_weights(self.y, self.layout.missing, self._channel(channel))
-        return Batch(
-            values[None], None if self.valid is None else self.valid[None], None if weights is None else weights[None]
-        )
+        more = (None if a is None else a[None] for a in (self.valid, weights, guide))
+        return Batch(values[None], *more)
 
     def local_noise(self, channel: int, tile: tuple[slice, ...], estimate: Floats) -> LocalNoise:
         """Return the noise around the estimate of a tile; weights are 0 where there is none."""

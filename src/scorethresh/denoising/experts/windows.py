@@ -25,12 +25,12 @@ STRENGTH = 0.7
 # oscillations, shorter ones edges.
 FIRST_STAGE = {
     1: (Windows((128,), 8), Windows((1024,), 64)),
-    2: (Windows((8, 8)),),
+    2: (Windows((8, 8)), Windows((16, 16), 4), Windows((32, 32), 8)),
     3: (Windows((4, 4, 4)),),
 }
 SECOND_STAGE = {
     1: FIRST_STAGE[1],
-    2: (Windows((8, 8)), Windows((16, 16), 2)),
+    2: FIRST_STAGE[2],
     3: FIRST_STAGE[3],
 }
 # Windows up to this side are used for smaller data too: reflection extends these.

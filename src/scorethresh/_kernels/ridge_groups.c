@@ -1,0 +1,79 @@
+/* Groups of patches that look alike: every patch becomes a combination of all in its group, with the weights of least
+   risk if the truth were the pilot. The wrapper is `ridge_groups` in patches.py. */
+#ifndef real
+
+#include "loops.h"
+
+/* The same as in patches.py. */
+#define SIZE 64
+#define MEMBERS 32
+/* Rows of a product that are summed at once: as many as the registers hold. */
+#if defined(__AVX512F__)
+#define ROWS 4
+#else
+#define ROWS 2
+#endif
+/* The largest energy of a group, over that of the noise in one patch, that a precision serves. Rounding then moves an
+   estimate by less than 1e-3 noise levels. */
+#define SINGLE_ENERGY 1e4
+#define DOUBLE_ENERGY 1e12
+/* Keeps the products of the data invertible, over the noise. */
+#define LEAST_RIDGE 1e-4
+
+#define LOOP "ridge_groups.c"
+#include "both_precisions.h"
+
+#else
+
+/* The arguments of `ridge_groups`. */
+struct NAME(ridge) {
+    int64_t parts, size, ny, nx;
+    const int64_t *patch, *rows;
+    const real *pilot, *data;
+    double level, share, least_power;
+    int64_t first, length;
+    real *total, *weight, *divergence;
+};
+
+#define wide float
+#define ALGEBRA(name) NAME(name##_single)
+#include "ridge.h"
+#undef wide
+#undef ALGEBRA
+#define wide double
+#define ALGEBRA(name) NAME(name##_double)
+#include "ridge.h"
+#undef wide
+#undef ALGEBRA
+
+INLINE void NAME(groups_of)(const int64_t px, const struct NAME(ridge) *restrict job, int64_t groups,
+                            const int32_t *restrict places) {
+    for (int64_t g = 0; g < groups; g++) {
+        const int32_t *at = places + g * MEMBERS;
+        if (!NAME(group_single)(px, SINGLE_ENERGY, 1, job, at)) NAME(group_double)(px, DOUBLE_ENERGY, 0, job, at);
+    }
+}
+
+/* Adds the weighted estimates of all groups to `total`, their weights and weighted divergences to the first entries of
+   the patches.
+
+   pilot and data hold `parts` arrays of shape nz x ny x nx, places[g MEMBERS + k] is the first entry of patch k. A patch
+   has the sides pz, py, px, SIZE entries in all, px being 4, 8 or 64; its rows start rows[i] entries after the first one.
+   `level` is the noise level of the data, `share` that of the data's own products. A weight is one over the noise power
+   that is let through, which counts as `least_power` at least. Outputs hold `length` entries per part, from entry
+   `first` on. */
+EXPORT void NAME(ridge_groups)(int64_t parts, const int64_t *shape, const int64_t *patch, const int64_t *rows,
+                               const real *pilot, const real *data, double level, double share, double least_power,
+                               int64_t groups, const int32_t *places, int64_t first, int64_t length, real *total,
+                               real *weight, real *divergence) {
+    const struct NAME(ridge) job = {parts, shape[0] * shape[1] * shape[2], shape[1], shape[2], patch, rows, pilot, data,
+                                    level, share, least_power, first, length, total, weight, divergence};
+    if (patch[2] == 4)
+        NAME(groups_of)(4, &job, groups, places);
+    else if (patch[2] == 8)
+        NAME(groups_of)(8, &job, groups, places);
+    else
+        NAME(groups_of)(64, &job, groups, places);
+}
+
+#endif
