@@ -74,7 +74,7 @@ def test_of_a_blend_the_wavelet_with_most_weight_is_varied(rng):
     y = np.repeat([0.0, 50.0, 10.0, 30.0], 200) + rng.normal(size=800)
     denoiser = st.Denoiser(sigma=1.0)
     found = denoiser.run(y)
-    name = found.plans[0].thresholds[varied_wavelet(found)].noise.frame.wavelet
+    name = found.plans[0].experts.thresholds[varied_wavelet(found)].noise.frame.wavelet
     assert found.weights[f"{name} thresholds"] == max(w for k, w in found.weights.items() if "thresholds" in k)
     [trial] = what_if(y, denoiser, found, [2.0], whole(y.shape))
     assert {band.wavelet for band in trial.bands} == {name}

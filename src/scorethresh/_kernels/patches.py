@@ -92,10 +92,10 @@ class Ridge(NamedTuple):
 
 
 class GroupSums(NamedTuple):
-    """Sums over groups, from entry `first` of the flat data on.
+    """Sums over patches, from entry `first` of the flat data on.
 
-    `total` holds weighted estimates, (parts, length). `weight` and `divergence`, (length,), hold the weight of each
-    patch, and that times its divergence per entry over the noise variance, at the first entry of the patch.
+    `total` holds weighted estimates, (parts, length); `weight` and `divergence`, (length,), hold the weights, and these
+    times the divergence per entry over the noise variance.
     """
 
     first: int

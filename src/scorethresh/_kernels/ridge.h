@@ -26,15 +26,21 @@ INLINE void ALGEBRA(add_products)(wide y[MEMBERS][SIZE], wide factor, wide a[MEM
     wide x[SIZE][MEMBERS];
     for (int p = 0; p < SIZE; p++)
         for (int k = 0; k < MEMBERS; k++) x[p][k] = y[k][p];
-    for (int i = 0; i < MEMBERS; i += ROWS) {
-        wide sums[ROWS][MEMBERS] = {{0}};
-        for (int p = 0; p < SIZE; p++)
-            UNROLL
+    /* Products are symmetric: the lower left quarter is the upper right one. */
+    for (int quarter = 0; quarter < 3; quarter++) {
+        const int top = quarter == 2 ? HALF : 0, left = quarter == 0 ? 0 : HALF;
+        for (int i = top; i < top + HALF; i += ROWS) {
+            wide sums[ROWS][HALF] = {{0}};
+            for (int p = 0; p < SIZE; p++)
+                UNROLL
+                for (int r = 0; r < ROWS; r++)
+                    for (int k = 0; k < HALF; k++) sums[r][k] += x[p][i + r] * x[p][left + k];
             for (int r = 0; r < ROWS; r++)
-                for (int k = 0; k < MEMBERS; k++) sums[r][k] += x[p][i + r] * x[p][k];
-        for (int r = 0; r < ROWS; r++)
-            for (int k = 0; k < MEMBERS; k++) a[i + r][k] += factor * sums[r][k];
+                for (int k = 0; k < HALF; k++) a[i + r][left + k] += factor * sums[r][k];
+        }
     }
+    for (int i = HALF; i < MEMBERS; i++)
+        for (int k = 0; k < HALF; k++) a[i][k] = a[k][i];
 }
 
 /* Replaces a positive definite matrix by its inverse (Gauss and Jordan; no pivots are needed). */
@@ -42,28 +48,28 @@ INLINE void ALGEBRA(invert)(wide a[MEMBERS][MEMBERS]) {
     for (int k = 0; k < MEMBERS; k++) {
         const wide inverse = 1 / a[k][k];
         wide row[MEMBERS];
-        a[k][k] = 1;
         for (int j = 0; j < MEMBERS; j++) row[j] = a[k][j] * inverse;
         for (int i = 0; i < MEMBERS; i++) {
             const wide factor = a[i][k];
-            a[i][k] = 0;
             for (int j = 0; j < MEMBERS; j++) a[i][j] -= factor * row[j];
+            a[i][k] = -factor * inverse;
         }
         for (int j = 0; j < MEMBERS; j++) a[k][j] = row[j];
+        a[k][k] = inverse;
     }
 }
 
 /* Sets e[k] to the sum over l of theta[l][k] y[l]. */
 INLINE void ALGEBRA(combine)(wide theta[MEMBERS][MEMBERS], wide y[MEMBERS][SIZE], wide e[MEMBERS][SIZE]) {
     for (int k = 0; k < MEMBERS; k += ROWS)
-        for (int half = 0; half < SIZE; half += SIZE / 2) {
-            wide sums[ROWS][SIZE / 2] = {{0}};
+        for (int part = 0; part < SIZE; part += HALF) {
+            wide sums[ROWS][HALF] = {{0}};
             for (int l = 0; l < MEMBERS; l++)
                 UNROLL
                 for (int r = 0; r < ROWS; r++)
-                    for (int p = 0; p < SIZE / 2; p++) sums[r][p] += theta[l][k + r] * y[l][half + p];
+                    for (int p = 0; p < HALF; p++) sums[r][p] += theta[l][k + r] * y[l][part + p];
             for (int r = 0; r < ROWS; r++)
-                for (int p = 0; p < SIZE / 2; p++) e[k + r][half + p] = sums[r][p];
+                for (int p = 0; p < HALF; p++) e[k + r][part + p] = sums[r][p];
         }
 }
 
@@ -126,11 +132,13 @@ INLINE int ALGEBRA(group)(const int64_t px, const double limit, const int anothe
     real weights[MEMBERS];
     for (int k = 0; k < MEMBERS; k++) {
         weights[k] = 1 / (real)(powers[k] > (wide)job->least_power ? powers[k] : (wide)job->least_power);
-        job->weight[at[k] - job->first] += weights[k];
         /* By the entry itself, also in copies of the patch, and through the mean. */
         wide derivative = (1 - sums[k]) * shares[k];
         for (int l = 0; l < MEMBERS; l++) derivative += at[l] == at[k] ? theta[l][k] : 0;
-        job->divergence[at[k] - job->first] += weights[k] * (real)(derivative * (wide)job->parts);
+        const real term = weights[k] * (real)(derivative * (wide)job->parts);
+        real *restrict weight = job->weight + at[k] - job->first;
+        real *restrict divergence = job->divergence + at[k] - job->first;
+        for (int64_t j = 0; j < px; j++) weight[j] += weights[k], divergence[j] += term;
     }
     for (int64_t q = 0; q < job->parts; q++) {
         const real mean = ALGEBRA(gather)(px, job->data + q * job->size, at, job->rows, y);

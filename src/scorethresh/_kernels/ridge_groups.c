@@ -7,11 +7,12 @@
 /* The same as in patches.py. */
 #define SIZE 64
 #define MEMBERS 32
-/* Rows of a product that are summed at once: as many as the registers hold. */
-#if defined(__AVX512F__)
+#define HALF (MEMBERS / 2)
+/* Rows of a product that are summed at once, as many as the registers hold well. */
+#if defined(__AVX2__) && !defined(__AVX512F__)
 #define ROWS 4
 #else
-#define ROWS 2
+#define ROWS 8
 #endif
 /* The largest energy of a group, over that of the noise in one patch, that a precision serves. Rounding then moves an
    estimate by less than 1e-3 noise levels. */
@@ -54,8 +55,19 @@ INLINE void NAME(groups_of)(const int64_t px, const struct NAME(ridge) *restrict
     }
 }
 
-/* Adds the weighted estimates of all groups to `total`, their weights and weighted divergences to the first entries of
-   the patches.
+/* Adds to every entry the sum of those 1, 2, ... count - 1 strides before it; count is a power of 2. */
+static void NAME(spread)(int64_t length, int64_t count, int64_t stride, real *restrict a) {
+    for (int64_t s = stride; s < count * stride; s *= 2)
+        /* From the end on, in blocks that do not overlap with what is added to them. */
+        for (int64_t end = length; end > s; end -= least(s, end - s)) {
+            const int64_t block = least(s, end - s);
+            real *restrict to = a + end - block;
+            const real *restrict from = to - s;
+            for (int64_t i = 0; i < block; i++) to[i] += from[i];
+        }
+}
+
+/* Adds up the weighted estimates of all groups, their weights and weighted divergences.
 
    pilot and data hold `parts` arrays of shape nz x ny x nx, places[g MEMBERS + k] is the first entry of patch k. A patch
    has the sides pz, py, px, SIZE entries in all, px being 4, 8 or 64; its rows start rows[i] entries after the first one.
@@ -74,6 +86,12 @@ EXPORT void NAME(ridge_groups)(int64_t parts, const int64_t *shape, const int64_
         NAME(groups_of)(8, &job, groups, places);
     else
         NAME(groups_of)(64, &job, groups, places);
+    /* So far the weights and divergences of a patch are in its first row. */
+    real *sums[2] = {weight, divergence};
+    for (int i = 0; i < 2; i++) {
+        NAME(spread)(length, patch[1], shape[2], sums[i]);
+        NAME(spread)(length, patch[0], shape[1] * shape[2], sums[i]);
+    }
 }
 
 #endif

@@ -8,32 +8,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from .._arrays import Floats
 from .._threads import thread_map
 from ..frames.wavelets import Decimated, Frame, Undecimated, default_levels, wavelet
 from ..noise.covariance import Covariance
 from ..risk.estimate import Estimate
 from ..risk.methods import Method, Selector
-from ..risk.monte_carlo import Response, antithetic_responses
 from ..risk.prediction import FilterRatio
 from ..rules import Rule
 from .aggregate import blend, blend_values, least_risk_weights
 from .batch import Batch
 from .experts.bands import Band, BandThresholds, FrameNoise
-from .experts.base import Expert
 from .experts.decisions import decisions_for
 from .experts.fit_bands import FittedBands, fit_bands
 from .experts.windows import FIRST_STAGE, SECOND_STAGE, GuidedWindows, WindowThresholds, windows_for
-from .probe import PROBE_STEP, Probe
+from .local import LocalExperts, LocalValues
+from .probe import Probe
 from .refine import Refinement, fit_refinement
 
 # By the number of axes: the wavelets of the blend, and that of bands alone. Smooth wavelets suit signals.
 BLENDED_WAVELETS = {1: ("haar", "sym8"), 2: ("haar",), 3: ("haar",)}
 BANDS_WAVELET = {1: "sym8", 2: "haar", 3: "haar"}
-
-# For the derivative, windows that are not at every position lie this many times farther apart. That saves time, and
-# takes the ratio of sparser windows for that of the others.
-PROBE_SPARSITY = 2
 
 # The error over that of the best linear filter of equal divergence, and its relative spread, for wavelets and for
 # blends, refined or not. Wavelets: on camera, coins and brick at five noise levels the logarithm of the ratio had mean
@@ -85,28 +79,19 @@ class Plan:
 
     Attributes
     ----------
-    thresholds : tuple of BandThresholds
-        Wavelet experts. They are blended, and they guide.
-    guides : tuple of Expert
-        Experts that only guide.
-    pilot_weights : tuple of float
-        Of both in the pilot.
-    guided : tuple of Expert
-        Experts that a pilot guides.
+    experts : LocalExperts
+        The first stages.
     corrections : tuple of float
-        The divergence by Monte Carlo over the analytic one, for each of `thresholds` and `guided`.
+        The divergence by Monte Carlo over the analytic one, for each expert that is blended.
     weights : tuple of float
-        Of `thresholds` and `guided` in the blend.
+        Of these in the blend.
     filter_ratio : FilterRatio
         How the error of such a blend compares with its divergence.
     refinement : Refinement, optional
         The last stage. Without it, the estimate is the local one.
     """
 
-    thresholds: tuple[BandThresholds, ...]
-    guides: tuple[Expert, ...]
-    pilot_weights: tuple[float, ...]
-    guided: tuple[Expert, ...]
+    experts: LocalExperts
     corrections: tuple[float, ...]
     weights: tuple[float, ...]
     filter_ratio: FilterRatio
@@ -115,30 +100,21 @@ class Plan:
     @property
     def reach(self) -> int:
         """How far an entry of the estimate lies, at most, from the data that it depends on."""
-        return self.local_reach + (0 if self.refinement is None else self.refinement.expert.reach)
-
-    @property
-    def local_reach(self) -> int:
-        """How far an entry of the local estimate lies, at most, from the data that it depends on."""
-        first = max(expert.reach for expert in (*self.thresholds, *self.guides))
-        return first + max((expert.reach for expert in self.guided), default=0)
+        return self.experts.reach + (0 if self.refinement is None else self.refinement.expert.reach)
 
     @property
     def step(self) -> int:
         """Tiles and their margins must be multiples of it, so that windows lie where they lie in the whole."""
-        experts: list[Expert] = [*self.thresholds, *self.guides, *self.guided]
-        if self.refinement is not None:
-            experts.append(self.refinement.expert)
-        return math.lcm(*(expert.step for expert in experts))
+        return math.lcm(self.experts.step, 1 if self.refinement is None else self.refinement.expert.step)
 
     @property
     def named_weights(self) -> dict[str, float]:
         """The weights by the names of the experts; empty if there is no blend."""
-        if not self.guided:
+        if not self.experts.guided:
             return {}
         last = {} if self.refinement is None else {self.refinement.expert.name: self.refinement.weight}
         local = 1 - sum(last.values())
-        return {e.name: local * w for e, w in zip((*self.thresholds, *self.guided), self.weights, strict=True)} | last
+        return {e.name: local * w for e, w in zip(self.experts.blended, self.weights, strict=True)} | last
 
     def apply(self, batch: Batch) -> Estimate:
         """Return the estimate of a batch with its divergence."""
@@ -147,10 +123,7 @@ class Plan:
 
     def local(self, batch: Batch) -> Estimate:
         """Return the estimate before the refinement."""
-        first = [expert.apply(batch) for expert in (*self.thresholds, *self.guides)]
-        pilot = blend_values(self.pilot_weights, [estimate.value for estimate in first]) if self.guided else None
-        guided = [expert.apply(batch, pilot) for expert in self.guided]
-        return blend(self.weights, self.corrections, [*first[: len(self.thresholds)], *guided])
+        return blend(self.weights, self.corrections, self.experts.apply(batch))
 
 
 class FittedPlan(NamedTuple):
@@ -198,22 +171,25 @@ def fit_plan(
     pilot_weights = _pilot_weights(batch, first)
     pilot = blend_values(pilot_weights, [estimate.value for estimate in first])
     second = thread_map(lambda expert: expert.apply(batch, pilot), guided)
-    probe = Probe.draw(batch, covariance)
-    corrections, responses = _corrections(probe, thresholds, guides, pilot_weights, guided)
     blended = [*first[: len(thresholds)], *second]
+    local = LocalExperts(thresholds, tuple(guides), pilot_weights, guided)
+    probe = Probe.draw(batch, covariance)
+    still = LocalValues(pilot, [e.value for e in blended]) if probe.whole else local.values(probe.y)
+    moved = [local.values(y) for y in probe.moved]
+    corrections = _corrections(probe, local, still, moved)
     divergences = [c * e.total_divergence(batch.error_weights) for c, e in zip(corrections, blended, strict=True)]
     weights = tuple(map(float, least_risk_weights(batch, [e.value for e in blended], divergences)))
-    plan = Plan(thresholds, tuple(guides), pilot_weights, guided, corrections, weights, BLEND_RATIO)
-    local = blend(weights, corrections, blended)
+    estimate = blend(weights, corrections, blended)
+    plan = Plan(local, corrections, weights, BLEND_RATIO)
     bands = tuple(band for found in fitted for band in found.bands)
-    del first, second, blended  # frees memory before the refinement needs some
+    pilots = [blend_values(weights, some.values) for some in (still, *moved)]
+    del first, second, blended, still, moved  # frees memory before the refinement needs some
     refined = None
     if options.refined:
-        refined = fit_refinement(batch, covariance, local, probe, _blended_response(weights, responses))
+        refined = fit_refinement(batch, covariance, estimate, probe, pilots)
     if refined is None:
-        return FittedPlan(plan, local, local, bands)
-    refined_plan = replace(plan, refinement=refined.refinement)
-    return FittedPlan(refined_plan, local, refined.estimate, bands)
+        return FittedPlan(plan, estimate, estimate, bands)
+    return FittedPlan(replace(plan, refinement=refined.refinement), estimate, refined.estimate, bands)
 
 
 def _fit_bands_alone(found: FittedBands, batch: Batch, covariance: Covariance) -> FittedPlan:
@@ -221,7 +197,7 @@ def _fit_bands_alone(found: FittedBands, batch: Batch, covariance: Covariance) -
     correction = 1.0
     if batch.error_weights is not None:
         correction = gap_correction(Probe.draw(batch, covariance), found.expert)
-    plan = Plan((found.expert,), (), (1.0,), (), (correction,), (1.0,), BANDS_RATIO)
+    plan = Plan(LocalExperts((found.expert,)), (correction,), (1.0,), BANDS_RATIO)
     estimate = blend((1.0,), (correction,), [found.estimate])
     return FittedPlan(plan, estimate, estimate, found.bands)
 
@@ -242,33 +218,16 @@ def gap_correction(probe: Probe, expert: BandThresholds) -> float:
 
 
 def _corrections(
-    probe: Probe,
-    thresholds: Sequence[BandThresholds],
-    guides: Sequence[Expert],
-    pilot_weights: Sequence[float],
-    guided: Sequence[GuidedWindows],
-) -> tuple[tuple[float, ...], list[Response]]:
-    """Return the factors of the divergences, and the responses to the probe, of `thresholds` and `guided`.
+    probe: Probe, local: LocalExperts, still: LocalValues, moved: Sequence[LocalValues]
+) -> tuple[float, ...]:
+    """Return the factors of the divergences of all local experts.
 
     The pilot depends on y as well, and so do filled gaps. The derivative along the probe is taken by differences,
     through the pilot, and compared with the response for a pilot that does not move.
     """
-    sparse = [expert.sparser(PROBE_SPARSITY) for expert in guided]
-
-    def run(z: Floats) -> list[Floats]:
-        first = [expert.value(z) for expert in (*thresholds, *guides)]
-        pilot = blend_values(pilot_weights, first)
-        return [pilot, *first[: len(thresholds)], *(expert.value(z, pilot) for expert in sparse)]
-
-    pilot, *moving = antithetic_responses(run, probe.y, probe.direction, PROBE_STEP)
-    still = thread_map(lambda expert: expert.value(probe.noise, pilot.mean), sparse)
-    ratios = [gap_correction(probe, expert) for expert in thresholds]
-    guided_responses = moving[len(thresholds) :]
-    ratios += [probe.ratio(some.derivative, control) for some, control in zip(guided_responses, still, strict=True)]
-    return tuple(ratios), moving
-
-
-def _blended_response(weights: Sequence[float], responses: Sequence[Response]) -> Response:
-    """Return the response of a blend."""
-    means, derivatives = zip(*responses, strict=True)
-    return Response(blend_values(weights, means), blend_values(weights, derivatives))
+    controls = thread_map(lambda expert: expert.value(probe.noise, still.pilot), local.guided)
+    ratios = [gap_correction(probe, expert) for expert in local.thresholds]
+    for k, control in enumerate(controls, len(ratios)):
+        derivative = probe.derivative(still.values[k], [some.values[k] for some in moved])
+        ratios.append(probe.ratio(derivative, control))
+    return tuple(ratios)

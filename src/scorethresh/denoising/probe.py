@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,12 @@ from ..noise.covariance import Covariance
 from ..risk.monte_carlo import divergence_ratio
 from .batch import Batch
 
-# The step of the Monte Carlo derivative, over the noise. Larger ones blur jumps of the pilot, smaller ones see few.
+# The step of the Monte Carlo derivative, over the noise. Larger ones blur jumps of the pilot, smaller ones see few. 0.1
+# gave divergences that were 1 to 2% too high on four photographs, 0.05 none that differed beyond chance.
 PROBE_STEP = 0.05
+# Up to this many entries, the derivative is taken between points on both sides: it varies less, and is the same for -y.
+# Beyond, one side is as good, at half the cost.
+BOTH_WAYS = 1 << 16
 # Entries that a probe covers at most: a larger one costs time, a smaller one makes corrections noisy (0.5% here).
 PROBE_ENTRIES = 1 << 17
 # Sides of the patches that it covers, by the number of axes: large against the reach of the experts.
@@ -40,6 +45,8 @@ class Probe:
         The draw times the weights of squared errors.
     guide : ndarray, optional
         That of the batch.
+    whole : bool
+        Whether that part is the whole batch.
     """
 
     y: Floats
@@ -47,6 +54,13 @@ class Probe:
     direction: Floats
     weighted_noise: Floats
     guide: Floats | None = None
+    whole: bool = True
+
+    @property
+    def moved(self) -> list[Floats]:
+        """That part, moved by a small step ahead along the direction; behind as well, if it is small."""
+        step: Floats = self.y.dtype.type(PROBE_STEP) * self.direction
+        return [self.y + step, self.y - step] if self.y.size <= BOTH_WAYS else [self.y + step]
 
     @property
     def has_gaps(self) -> bool:
@@ -60,14 +74,20 @@ class Probe:
         noise = covariance.sample(part.values.shape, np.random.default_rng(SEED)).astype(part.values.dtype)
         weights = part.error_weights
         if weights is None:
-            return cls(part.values, noise, noise, noise, part.guide)
+            return cls(part.values, noise, noise, noise, part.guide, part is batch)
         if not weights.any():
             weights = np.ones_like(weights)
         direction = noise
         if part.valid is not None and part.valid.any() and not part.valid.all():
             pairs = zip(noise, part.valid, strict=True)
             direction = np.concatenate([fill_gaps(a[None], ~some) if some.any() else a[None] for a, some in pairs])
-        return cls(part.values, noise, direction, noise * weights[:, None], part.guide)
+        return cls(part.values, noise, direction, noise * weights[:, None], part.guide, part is batch)
+
+    def derivative(self, still: Floats, moved: Sequence[Floats]) -> Floats:
+        """Return the derivative along the direction, given what an estimator made of `y` and of `moved`."""
+        ahead, behind = moved[0], moved[1] if len(moved) > 1 else still
+        change: Floats = (ahead - behind) / self.y.dtype.type(PROBE_STEP * len(moved))
+        return change
 
     def ratio(self, response: Floats, control: Floats) -> float:
         """Return the divergence that a response shows over that of a control."""

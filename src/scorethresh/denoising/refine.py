@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,14 +10,10 @@ from .._arrays import Floats
 from .._threads import thread_map
 from ..noise.covariance import Covariance, White
 from ..risk.estimate import Estimate
-from ..risk.monte_carlo import Response
 from .aggregate import blend, least_risk_weights
 from .batch import Batch
 from .experts.nonlocal_ridge import PATCHES, NonlocalRidge, no_report
-from .probe import PROBE_STEP, Probe
-
-# For the derivative, references lie this many times farther apart: that saves time.
-PROBE_SPARSITY = 2
+from .probe import Probe
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +48,7 @@ class FittedRefinement(NamedTuple):
 
 
 def fit_refinement(
-    batch: Batch, covariance: Covariance, local: Estimate, probe: Probe, response: Response
+    batch: Batch, covariance: Covariance, local: Estimate, probe: Probe, pilots: Sequence[Floats]
 ) -> FittedRefinement | None:
     """Fit the non-local expert and its weight to a batch.
 
@@ -66,8 +62,8 @@ def fit_refinement(
         Its local estimate.
     probe : Probe
         A draw of the noise.
-    response : Response
-        How the local estimate responds to it.
+    pilots : sequence of ndarray
+        The local estimates of the probe's data as they are, and of each way in which it moves them.
 
     Returns
     -------
@@ -77,23 +73,13 @@ def fit_refinement(
     patches = PATCHES[len(batch.shape)]
     if not isinstance(covariance, White) or not patches.fit(batch.shape):
         return None
-    expert, estimate = NonlocalRidge.fit(patches, covariance.variance**0.5, batch, local.value)
-    correction = _correction(expert.sparser(PROBE_SPARSITY), probe, response)
-    divergences = [e.total_divergence(batch.error_weights) for e in (local, estimate)]
+    expert, steps = NonlocalRidge.fit(patches, covariance.variance**0.5, batch, local.value)
+    still = steps if probe.whole else expert.steps(Batch(probe.y, guide=probe.guide), pilots[0])
+    moves = zip(probe.moved, pilots[1:], strict=True)
+    moved = thread_map(lambda move: expert.apply(Batch(move[0], guide=probe.guide), move[1]).value, moves)
+    correction = probe.ratio(probe.derivative(still.value, moved), expert.response(still, probe.noise))
+    divergences = [e.total_divergence(batch.error_weights) for e in (local, steps.estimate)]
     divergences[1] *= correction
-    weight = float(least_risk_weights(batch, [local.value, estimate.value], divergences)[1])
+    weight = float(least_risk_weights(batch, [local.value, steps.value], divergences)[1])
     refinement = Refinement(expert, correction, weight)
-    return FittedRefinement(refinement, blend((1 - weight, weight), (1.0, correction), [local, estimate]))
-
-
-def _correction(expert: NonlocalRidge, probe: Probe, response: Response) -> float:
-    """Return the divergence through pilot, groups and all steps over that of the last step alone."""
-
-    def at(move: float) -> Floats:
-        shift = probe.y.dtype.type(move)
-        moved = Batch(probe.y + shift * probe.direction, guide=probe.guide)
-        return expert.apply(moved, response.mean + shift * response.derivative).value
-
-    ahead, behind = thread_map(at, (PROBE_STEP, -PROBE_STEP))
-    control = expert.response(Batch(probe.y, guide=probe.guide), response.mean, probe.noise)
-    return probe.ratio((ahead - behind) / (2 * PROBE_STEP), control)
+    return FittedRefinement(refinement, blend((1 - weight, weight), (1.0, correction), [local, steps.estimate]))

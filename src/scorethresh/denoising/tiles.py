@@ -45,7 +45,7 @@ def denoise_tiles(plan: Plan, batch: Batch, back: WayBack, channel: int, done: C
 
     The refinement compares patches all over the channel, and splits its work by itself.
     """
-    margin = -(-plan.local_reach // plan.step) * plan.step
+    margin = -(-plan.experts.reach // plan.step) * plan.step
     shape, tiles = batch.shape, tiles_of(batch.shape, plan.step)
     out = np.empty_like(batch.values[0])
     # Kept only if it is needed once more.

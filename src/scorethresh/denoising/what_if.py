@@ -26,7 +26,7 @@ __all__ = ["varied_wavelet", "what_if"]
 
 def varied_wavelet(found: Denoised) -> int:
     """Return the place, among the wavelet experts of a plan, of the one with most weight over all channels."""
-    totals = np.sum([plan.weights[: len(plan.thresholds)] for plan in found.plans], axis=0)
+    totals = np.sum([plan.weights[: len(plan.experts.thresholds)] for plan in found.plans], axis=0)
     return int(np.argmax(totals))
 
 
@@ -77,7 +77,7 @@ def what_if(
     if back.valid is not None and not back.valid.any():
         return
     place = varied_wavelet(found)
-    experts = [plan.thresholds[place] for plan in found.plans]
+    experts = [plan.experts.thresholds[place] for plan in found.plans]
     parts = [
         _channel(np.ascontiguousarray(cropped(values, where)), back, k, expert, factors)
         for k, (values, expert) in enumerate(zip(stabilised.values, experts, strict=True))
@@ -97,7 +97,7 @@ def what_if(
 
 
 def _bands_of(found: Denoised, channel: int, place: int, each: int) -> Sequence[Any]:
-    start = (channel * len(found.plans[0].thresholds) + place) * each
+    start = (channel * len(found.plans[0].experts.thresholds) + place) * each
     return found.bands[start : start + each]
 
 

@@ -113,7 +113,6 @@ class Patches:
             total[:, part] += found.total
             weight[part] += found.weight
             divergence[part] += found.divergence
-        weight, divergence = (_spread(v.reshape(shape), block).reshape(-1) for v in (weight, divergence))
         total /= weight
         divergence /= weight
         return WindowEstimate(total.reshape(data.shape), divergence.reshape(data.shape[1:]))
@@ -138,14 +137,3 @@ def _offsets(ndim: int, search: int) -> NDArray[np.int64]:
     out: NDArray[np.int64] = every[np.argsort(np.square(every).sum(axis=1), kind="stable")]
     out.flags.writeable = False
     return out
-
-
-def _spread(corners: Floats, block: tuple[int, int, int]) -> Floats:
-    """Add the value at the first entry of each patch to all of its entries, in place."""
-    for axis, side in enumerate(block):
-        along = np.moveaxis(corners, axis, 0)
-        width = 1
-        while width < side:
-            along[width:] += along[:-width].copy()
-            width *= 2
-    return corners

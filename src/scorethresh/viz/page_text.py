@@ -66,7 +66,7 @@ def slider_caption(found: Denoised) -> str:
     """Say what the slider varies, and how that relates to the estimate."""
     if not found.bands:
         return "No band was thresholded, so there is nothing to vary."
-    name = found.plans[0].thresholds[varied_wavelet(found)].noise.frame.wavelet
+    name = found.plans[0].experts.thresholds[varied_wavelet(found)].noise.frame.wavelet
     words = f"The estimate by {name} thresholds, all multiplied by one factor, with its predicted error in this part."
     if any(math.isinf(band.threshold) for band in found.bands):
         words += " Bands that were set to zero stay zero."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +36,7 @@ def no_report() -> None:
     """Report no progress."""
 
 
-class _Steps(NamedTuple):
+class Steps(NamedTuple):
     """All that the steps made: the estimate and the divergence, what the last one was given, the noise levels."""
 
     value: Floats
@@ -44,6 +44,11 @@ class _Steps(NamedTuple):
     places: list[NDArray[np.int32]]
     last_pilot: Floats
     levels: tuple[float, ...]
+
+    @property
+    def estimate(self) -> Estimate:
+        """The estimate with its divergence."""
+        return Estimate(self.value, self.divergence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +80,10 @@ class NonlocalRidge(Expert):
     levels: tuple[float, ...]
 
     @classmethod
-    def fit(cls, patches: Patches, sigma: float, batch: Batch, pilot: Floats) -> tuple[NonlocalRidge, Estimate]:
-        """Return the expert for noise of level sigma, and its estimate of the batch."""
+    def fit(cls, patches: Patches, sigma: float, batch: Batch, pilot: Floats) -> tuple[NonlocalRidge, Steps]:
+        """Return the expert for noise of level sigma, and what it makes of the batch."""
         steps = _run(patches, (sigma,), batch, pilot)
-        return cls(patches, steps.levels), Estimate(steps.value, steps.divergence)
+        return cls(patches, steps.levels), steps
 
     @property
     def name(self) -> str:
@@ -97,30 +102,24 @@ class NonlocalRidge(Expert):
 
     def apply(self, batch: Batch, pilot: Floats | None = None, done: Callable[[], None] = no_report) -> Estimate:
         """Return the estimate of a batch with its divergence, for a given pilot; `done` is called REPORTS times."""
-        steps = self._steps(batch, pilot, done)
-        return Estimate(steps.value, steps.divergence)
-
-    def response(self, batch: Batch, pilot: Floats, noise: Floats) -> Floats:
-        """Return what the last step makes of noise, all that it was given for the batch being the same."""
-        steps = self._steps(batch, pilot)
-        found = _combine(self.patches, steps.places, steps.last_pilot, noise, self.levels[-1], DATA_SHARES[-1])
-        return np.stack([some.value for some in found])
-
-    def sparser(self, times: int) -> NonlocalRidge:
-        """Return the expert with references that lie farther apart, as far as patches still cover everything."""
-        step = min(self.patches.step * times, min(self.patches.block))
-        return replace(self, patches=replace(self.patches, step=step))
-
-    def _steps(self, batch: Batch, pilot: Floats | None, done: Callable[[], None] = no_report) -> _Steps:
         if pilot is None:
             msg = "patches are compared in a pilot. Pass a first estimate of the same shape."
             raise ValueError(msg)
+        return self.steps(batch, pilot, done).estimate
+
+    def steps(self, batch: Batch, pilot: Floats, done: Callable[[], None] = no_report) -> Steps:
+        """Return all that it makes of a batch."""
         return _run(self.patches, self.levels, batch, pilot, done)
+
+    def response(self, steps: Steps, noise: Floats) -> Floats:
+        """Return what the last step makes of noise, given the same patches and the same pilot."""
+        found = _combine(self.patches, steps.places, steps.last_pilot, noise, self.levels[-1], DATA_SHARES[-1])
+        return np.stack([some.value for some in found])
 
 
 def _run(
     patches: Patches, levels: Sequence[float], batch: Batch, pilot: Floats, done: Callable[[], None] = no_report
-) -> _Steps:
+) -> Steps:
     """Run all steps. Levels that are not given are found: from the second step on, what was left in the data."""
     y = batch.values
     known, found = list(levels), list[float]()
@@ -138,7 +137,7 @@ def _run(
         data = x + y.dtype.type(kept * known[0] / level) * (data - x)
         done()
     divergence = np.stack([estimate.divergence for estimate in estimates]) * y.dtype.type(known[0] ** 2)
-    return _Steps(x, divergence, places, last, tuple(found))
+    return Steps(x, divergence, places, last, tuple(found))
 
 
 def _combine(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -92,12 +92,6 @@ class GuidedWindows(_OnWindows):
             msg = "guided windows need a pilot. Pass a first estimate of the same shape."
             raise ValueError(msg)
         return _each(lambda y, g: self.windows.guided(y, g, self.variance, STRENGTH), batch.values, pilot)
-
-    def sparser(self, times: int) -> GuidedWindows:
-        """Return the expert with windows that lie farther apart, unless they are at every position."""
-        if self.windows.step == 1:
-            return self
-        return replace(self, windows=Windows(self.windows.block, self.windows.step * times))
 
 
 def _each(shrink: Callable[..., WindowEstimate], *batches: Floats) -> Estimate:
