@@ -340,3 +340,18 @@ def ridge_estimate(pilot, data, patch, groups, level, share, least_power):
             weight[cells] += w
             divergence[cells] += w * len(data) * np.mean([row[c] for row, c in zip(estimate[k], cells, strict=True)])
     return (total / weight).reshape(data.shape), (divergence / weight).reshape(data.shape[1:])
+
+
+# Sums at one threshold.
+
+
+def stein_sums_direct(y, sigma, starts, terms, position, bandwidth):
+    """The sums over the entries of slope, s, s^2, K, K^2 and K s, entry by entry."""
+    out = np.zeros(6)
+    for v in np.abs(np.asarray(y, dtype=np.float64)):
+        slope, c0, c1, c2 = terms[sum(v > start for start in starts)]
+        z = v / sigma
+        s = c0 + c1 * z + c2 * z * z
+        k = sum(math.exp(-0.5 * (d / bandwidth) ** 2) for d in (z - position, z + position))
+        out += [slope, s, s * s, k, k * k, k * s]
+    return out

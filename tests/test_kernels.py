@@ -14,7 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from helpers import run_python
-from oracles import chebyshev_moments, filter_direct, kernel_sums_direct, npmle, sparse_fits, window_dct_direct
+from oracles import (
+    chebyshev_moments,
+    filter_direct,
+    kernel_sums_direct,
+    npmle,
+    sparse_fits,
+    stein_sums_direct,
+    window_dct_direct,
+)
 from scorethresh import _kernels
 from scorethresh._kernels import CellTable, CutGaussian, PiecewiseQuadratic, WindowShrinkage, loader
 
@@ -175,6 +183,31 @@ def test_a_pilot_of_zeros_keeps_only_the_mean(dtype):
     np.testing.assert_allclose(divergence / weight, 1 / 64, rtol=ROUNDING[dtype])
 
 
+@every_level
+@both_precisions
+@pytest.mark.parametrize("pieces", [2, 3, 4])
+@pytest.mark.parametrize("size", [1, 7, 255, 256, 1000])
+def test_stein_sums_are_the_direct_sums(rng, level, dtype, pieces, size):
+    """Also of entries at the start of a piece, which belong below it, and of a kernel that underflows."""
+    y = rng.normal(0, 3, size).astype(dtype)
+    starts, terms = np.array([0.5, 1.0, 2.0])[: pieces - 1], rng.normal(size=(pieces, 4))
+    y[:3] = np.array([0.5, -1.0, 400.0])[:size]
+    keywords = {"sigma": 1.5, "starts": starts, "terms": terms, "position": 0.7, "bandwidth": 0.4}
+    with at(level):
+        found = _kernels.stein_sums(y, limit=1e50, **keywords)
+    expected = stein_sums_direct(y, **keywords)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * size)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -5.0])
+def test_stein_sums_refuse_entries_beyond_the_limit(bad):
+    y = np.ones(300)
+    keywords = {"sigma": 1.0, "starts": np.ones(1), "terms": np.ones((2, 4)), "position": 1.0, "bandwidth": 1.0}
+    assert _kernels.stein_sums(y, limit=5.0, **keywords) is not None
+    y[270] = bad
+    assert _kernels.stein_sums(y, limit=5.0, **keywords) is None
+
+
 def log_likelihood(z, counts, p, spacing):
     pairs = np.add.outer(z, spacing * np.arange(p.size)), np.subtract.outer(z, spacing * np.arange(p.size))
     return counts @ np.log(sum(np.exp(-0.5 * u**2) for u in pairs) @ p / np.sqrt(2 * np.pi))
@@ -250,6 +283,12 @@ def calls():
                 z, weights, points, CutGaussian(0.1, 8.9), PiecewiseQuadratic(bounds, coefficients)
             ),
         ),
+        "stein_sums": (
+            {"y": rng.normal(size=50), "starts": np.ones(2), "terms": np.ones((3, 4))},
+            lambda y, starts, terms: _kernels.stein_sums(
+                y, sigma=1.0, starts=starts, terms=terms, position=1.0, bandwidth=0.3, limit=1e9
+            ),
+        ),
         "fit_mixture": (
             {"z": z, "counts": np.ones(40)},
             lambda z, counts: _kernels.fit_mixture(
@@ -311,6 +350,7 @@ ALL = {**DAMAGES, **LENGTHS}
 # Data of any length and of both precisions are served, and tables of any length but 0.
 SERVED = {("deposit", "y", what) for what in ("another precision", *LENGTHS)}
 SERVED |= {("deposit", "table", what) for what in LENGTHS if what != "empty"}
+SERVED |= {("stein_sums", "y", what) for what in ("another precision", *LENGTHS)}
 
 
 def cases():

@@ -188,3 +188,20 @@ def test_not_finite_entries_are_counted_not_spread(rng):
 def test_repr_tells_the_kind(rng):
     assert repr(st.Magnitudes.exact([1.0, 2.0])) == "<Magnitudes: 2 entries, exact>"
     assert "2 entries, compressed to 24 nodes" in repr(st.Magnitudes.compress([1.0, 2.0], sigma=1.0))
+
+
+def test_cells_are_shared_by_calls_that_need_the_same(rng):
+    """And by no others: each number that they depend on makes cells of its own."""
+    thresholds, rule = np.linspace(0, 4, 50), st.Hard()
+    first = Cells.make(thresholds, rule, 1.0, 0.1)
+    assert Cells.make(thresholds.copy(), st.Hard(), 1.0, 0.1) is first
+    others = [
+        Cells.make(2 * thresholds, rule, 1.0, 0.1),
+        Cells.make(thresholds, st.Firm(), 1.0, 0.1),
+        Cells.make(thresholds, st.Garrote(), 1.0, 0.1),
+        Cells.make(thresholds, rule, 1.5, 0.1),
+        Cells.make(thresholds, rule, 1.0, 0.2),
+    ]
+    assert all(other != first for other in others)
+    with pytest.raises(ValueError, match="read-only"):
+        first.thresholds[0] = 1.0

@@ -74,7 +74,7 @@ DOORS = {
     ("risk/methods/__init__.py", "as_method"),
     ("risk/methods/score.py", "_as_jump"),
     ("rules/__init__.py", "as_rule"),
-    ("select/threshold.py", "_curve"),
+    ("select/threshold.py", "_data_and_thresholds"),
     ("select/threshold.py", "compare"),
 }
 

@@ -397,3 +397,30 @@ def test_a_compressed_sample_says_what_it_cannot_serve(rng):
         st.risk_curve(sample, [1 / 64], sigma=1.0, rule=st.Firm(2.1))
     with pytest.raises(ValueError, match=r"bandwidths of at least 0\.0129"):
         st.risk_curve(sample, [1 / 64], sigma=1.0, method=st.Score(0.001))
+
+
+@pytest.mark.parametrize("rule", ["hard", "soft", "step", "firm", "scad"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1, 2, 5000, 300_000])
+def test_few_thresholds_need_no_sorted_sample(rng, monkeypatch, rule, dtype, size):
+    """One pass over the entries gives what the sorted or compressed sample does, ties at the threshold included."""
+    y = (mixed(rng, size) if size > 3 else rng.normal(size=size)).astype(dtype)
+    y[y.size // 2 :: 7] = 2.5
+    tried = [0.75, 2.5, 4.0]
+    found = st.risk_curve(y, tried, sigma=1.25, rule=rule, method="score")
+    monkeypatch.setattr(st.Score, "direct", lambda *arguments, **keywords: None)
+    expected = st.risk_curve(y, tried, sigma=1.25, rule=rule, method="score")
+    assert found is not expected
+    for name in ("risk", "dof", "stderr"):
+        a, b = getattr(found, name), getattr(expected, name)
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11 * size)
+
+
+def test_few_thresholds_are_evaluated_directly(rng, monkeypatch):
+    """No sample is made, unless an entry is too large for plain sums."""
+    y = rng.normal(size=(50, 60))
+    monkeypatch.setattr(st.Magnitudes, "exact", None)
+    assert np.isfinite(st.risk_curve(y, [3.0], sigma=1.0, method="score").risk).all()
+    y[0, 0] = 1e60
+    with pytest.raises(TypeError):
+        st.risk_curve(y, [3.0], sigma=1.0, method="score")

@@ -10,11 +10,13 @@ from .frame import WindowShrinkage, dilated, sliding_dct
 from .mixture import fit_mixture
 from .patches import MEMBERS, PATCH_SIZE, Ridge, match_patches, ridge_groups
 from .sample import COARSE, FINE, ORDER, CellTable, CutGaussian, PiecewiseQuadratic, deposit, kernel_sums
+from .stein import MOST_PIECES, stein_sums
 
 __all__ = [
     "COARSE",
     "FINE",
     "MEMBERS",
+    "MOST_PIECES",
     "ORDER",
     "PATCH_SIZE",
     "CellTable",
@@ -29,4 +31,5 @@ __all__ = [
     "match_patches",
     "ridge_groups",
     "sliding_dct",
+    "stein_sums",
 ]

@@ -11,7 +11,7 @@ enum { LAG = 16, BLOCK = 512 };
    On an even grid a value is the one LAG points before times a ratio, which itself falls by a constant factor: two
    products in place of an exponential, for a relative error of some 1e-13. A step of 0 means no such grid. */
 INLINE void gaussians(double z, int64_t low, int64_t high, const double *restrict points, double c, double step,
-                      double decay, double *restrict e, double *restrict ratio) {
+                      double decay, double *restrict e) {
     const double lag = LAG * step;
     if (!(step > 0.0)) {
         for (int64_t k = low; k < high; k++) {
@@ -21,20 +21,21 @@ INLINE void gaussians(double z, int64_t low, int64_t high, const double *restric
         return;
     }
     for (int64_t start = low; start < high; start += BLOCK) {
-        const int64_t stop = least(start + BLOCK, high), seeds = least(start + LAG, stop);
-        for (int64_t k = start; k < seeds; k++) {
-            const double d = z - points[k];
-            e[k] = power_of_2(-c * d * d);
-            ratio[k] = power_of_2(c * lag * (2.0 * d - lag));
+        const int64_t stop = least(start + BLOCK, high);
+        double value[LAG], ratio[LAG];
+        for (int i = 0; i < LAG; i++) {
+            const double d = z - (points[start] + (double)i * step);
+            value[i] = power_of_2(-c * d * d);
+            ratio[i] = power_of_2(c * lag * (2.0 * d - lag));
         }
-        for (int64_t first = start + LAG; first < stop; first += LAG) {
-            const int64_t last = least(first + LAG, stop);
-            INDEPENDENT
-            for (int64_t k = first; k < last; k++) {
-                e[k] = e[k - LAG] * ratio[k - LAG];
-                ratio[k] = ratio[k - LAG] * decay;
+        int64_t first = start;
+        for (; first + LAG <= stop; first += LAG)
+            for (int i = 0; i < LAG; i++) {
+                e[first + i] = value[i];
+                value[i] *= ratio[i];
+                ratio[i] *= decay;
             }
-        }
+        for (int64_t k = first; k < stop; k++) e[k] = value[k - first];
     }
 }
 
@@ -42,18 +43,18 @@ INLINE void gaussians(double z, int64_t low, int64_t high, const double *restric
 
    K = 2^(-c (z-a)^2) + 2^(-c (z+a)^2). Entry i touches points spans[i, 0] to spans[i, 2]; the second power counts only
    before spans[i, 1]. s is the polynomial smooth[p, :, k] in z at point k, piece p being the one with
-   bounds[p + 1, i] <= k < bounds[p, i]. `step` is that of even points, 0 for others. `scratch` has three rows. */
+   bounds[p + 1, i] <= k < bounds[p, i]. `step` is that of even points, 0 for others. `scratch` has two rows. */
 EXPORT void kernel_sums(int64_t n, const double *restrict z, const double *restrict weights,
                         const int64_t *restrict spans, int64_t pieces, const int64_t *restrict bounds, int64_t count,
                         const double *restrict points, double step, double c, const double *restrict smooth,
                         double *restrict scratch, double *restrict out) {
-    double *restrict kernel = scratch, *restrict mirrored = scratch + count, *restrict ratio = scratch + 2 * count;
+    double *restrict kernel = scratch, *restrict mirrored = scratch + count;
     const double decay = power_of_2(-2.0 * c * (LAG * step) * (LAG * step));
     for (int64_t i = 0; i < n; i++) {
         const double zi = z[i], wi = weights[i];
         const int64_t low = spans[3 * i], both = spans[3 * i + 1], high = spans[3 * i + 2];
-        gaussians(zi, low, high, points, c, step, decay, kernel, ratio);
-        gaussians(-zi, low, both, points, c, step, decay, mirrored, ratio);
+        gaussians(zi, low, high, points, c, step, decay, kernel);
+        gaussians(-zi, low, both, points, c, step, decay, mirrored);
         for (int64_t k = low; k < both; k++) kernel[k] += mirrored[k];
         for (int64_t k = low; k < high; k++) {
             const double e = kernel[k], we = wi * e;

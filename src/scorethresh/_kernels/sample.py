@@ -146,7 +146,7 @@ def kernel_sums(z: Array, weights: Array, points: Array, kernel: CutGaussian, fa
     if not 0 < h < np.inf:
         msg = f"bandwidth must be positive and finite, got {h}."
         raise ValueError(msg)
-    out, scratch = np.zeros((3, points.size)), np.empty((3, points.size))
+    out, scratch = np.zeros((3, points.size)), np.empty((2, points.size))
     loader.call(
         "kernel_sums",
         *(z.size, z, weights, _spans(z, points, h, kernel.reach), pieces, factor.bounds),

@@ -138,7 +138,7 @@ def _straight_sums(
     On a piece the rule is ``a + b z``, so an entry's term of the risk is the polynomial
     ``((1 - b) z - a)^2 - 1 + 2 b``, and sums over the entries of a piece are differences of cumulative sums.
     """
-    slopes, (starts, coefficients) = _risk_terms(rule, thresholds, sigma)
+    slopes, (starts, coefficients) = risk_terms(rule, thresholds, sigma)
     cuts = np.zeros((slopes.shape[0] + 1, thresholds.size), dtype=np.int64)
     cuts[-1] = sample.nodes.size
     for p, start in enumerate(starts, start=1):
@@ -185,7 +185,7 @@ def _total(coefficients: list[Array], within: Array) -> Array:
     return total
 
 
-def _risk_terms(rule: PiecewiseLinear, thresholds: Array, sigma: float) -> tuple[Array, PiecewisePolynomial]:
+def risk_terms(rule: PiecewiseLinear, thresholds: Array, sigma: float) -> tuple[Array, PiecewisePolynomial]:
     """Return the slopes of the rule, and an entry's term of the risk; per piece and threshold."""
     pieces = rule.pieces(thresholds)
     starts = [np.broadcast_to(piece.start, thresholds.size) for piece in pieces[1:]]
@@ -219,7 +219,7 @@ class _Jump(NamedTuple):
 def _jump_sums(sample: Magnitudes, thresholds: Array, jump: _Jump, rule: PiecewiseLinear, sigma: float) -> Array:
     """Return what the jump of a rule of straight pieces adds to dof, risk and squares."""
     positions, share, h = jump
-    _, terms = _risk_terms(rule, thresholds, sigma)
+    _, terms = risk_terms(rule, thresholds, sigma)
     k1, k2, ks = kernel_sums(sample, positions / sigma, terms, sigma=sigma, bandwidth=h)
     dof = np.where(k1 == 0, 0.0, share * k1)  # a share beyond the largest double, where no entry is near
     return np.stack([dof, 2 * dof, 4 * share * (ks + share * k2)])
@@ -247,7 +247,7 @@ def _jump_on_cells(sample: Magnitudes, thresholds: Array, jump: _Jump, rule: Pie
         last, this = this, 2 * t * this - last + series[where, q]
     dof = share * (t * this - last + series[where, 0])
 
-    _, terms = _risk_terms(rule, edges, sigma)
+    _, terms = risk_terms(rule, edges, sigma)
     _, k2, ks = kernel_sums(small, edges / sigma, terms, sigma=sigma, bandwidth=h)
     squares = 4 * share * (np.interp(positions, edges, ks) + share * np.interp(positions, edges, k2))
     return np.stack([dof, 2 * dof, squares])

@@ -70,7 +70,11 @@ class Cells:
         if thresholds.size == 0:
             thresholds = np.zeros(1)
         kinks = kinks_of(rule, thresholds)
-        fraction = rule.polynomial_width
+        return _make(thresholds.tobytes(), kinks.tobytes(), rule.polynomial_width, sigma, bandwidth)
+
+    @classmethod
+    def build(cls, thresholds: Array, kinks: Array, fraction: float, sigma: float, bandwidth: float) -> Cells:
+        """Return what `make` does, for a rule with these kinks and this polynomial width."""
         zones = [
             _Zone(REACH * bandwidth, BANDWIDTHS_PER_CELL * bandwidth),
             _Zone(_NOISE_REACH * sigma, sigma / _CELLS_PER_SIGMA),
@@ -143,6 +147,13 @@ class Cells:
             tail_cell=tail_cell,
             tail_key=_key(self.top, COARSE),
         )
+
+
+# Bands of one size and noise level share their cells: building them takes as long as filling them with 65,536 entries.
+# A set of cells takes some 200 kB.
+@functools.lru_cache(maxsize=16)
+def _make(thresholds: bytes, kinks: bytes, fraction: float, sigma: float, bandwidth: float) -> Cells:
+    return Cells.build(np.frombuffer(thresholds), np.frombuffer(kinks), fraction, sigma, bandwidth)
 
 
 def _near(kinks: Array, points: Array, reach: float) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,10 +13,11 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._validate import Array
 from ..risk.curve import RiskCurve
-from ..risk.methods import METHODS, BlockMethod, Method, Selector, as_method
+from ..risk.methods import METHODS, BlockMethod, Method, Score, Selector, as_method
 from ..rules import Rule, as_rule, entry_rule, original
 from ..sample.cells import Cells
 from ..sample.magnitudes import SMALL, Magnitudes, default_thresholds, gather
+from .status import Status
 
 __all__ = ["Selection", "Status", "compare", "risk_curve", "select_threshold"]
 
@@ -87,7 +87,12 @@ def risk_curve(
     if not isinstance(method, Method):
         msg = f"{method!r} picks a threshold without estimating a risk. Use select_threshold, or another method."
         raise TypeError(msg)
-    return _curve(y, thresholds, sigma, as_rule(rule), method)[1]
+    rule, sigma = as_rule(rule), _validate.noise_level(sigma)
+    data, tried = _data_and_thresholds(y, thresholds, sigma, rule)
+    found = None
+    if isinstance(method, Score) and not isinstance(data, Magnitudes):
+        found = method.direct(data, tried, sigma=sigma, rule=rule)
+    return _curve(data, thresholds, sigma, rule, method)[1] if found is None else found
 
 
 def _curve(
@@ -97,11 +102,7 @@ def _curve(
     sigma = _validate.noise_level(sigma)
     if not isinstance(method, BlockMethod):
         rule = entry_rule(rule, method)
-    every = isinstance(thresholds, str) and thresholds == "all"
-    data = y if isinstance(y, Magnitudes) else _validate.data(y)
-    if every and not isinstance(data, Magnitudes):
-        data = Magnitudes.exact(data)
-    tried = _every_threshold(data) if every else _thresholds_to_try(data, thresholds, sigma, rule)
+    data, tried = _data_and_thresholds(y, thresholds, sigma, rule)
     picked = None
     if not isinstance(method, Method):
         picked = method.pick(data, sigma=sigma, rule=rule)
@@ -117,6 +118,15 @@ def _curve(
     else:
         sample = gather(data, Cells.make(tried, rule, sigma, method.resolution(data.size, sigma)))
     return sample, method.curve(sample, tried, sigma=sigma, rule=rule), picked
+
+
+def _data_and_thresholds(y: Any, thresholds: Any, sigma: float, rule: Rule) -> tuple[Any, Array]:
+    """Return the data as an array or a sample, and the thresholds to try."""
+    data = y if isinstance(y, Magnitudes) else _validate.data(y)
+    if not (isinstance(thresholds, str) and thresholds == "all"):
+        return data, _thresholds_to_try(data, thresholds, sigma, rule)
+    data = data if isinstance(data, Magnitudes) else Magnitudes.exact(data)
+    return data, _every_threshold(data)
 
 
 def _every_threshold(sample: Any) -> Array:
@@ -140,43 +150,6 @@ def _is_exact(size: int, tried: Array, rule: Rule, *, own: bool) -> bool:
     """Tell whether the sample keeps every entry; rules on blocks need it, whose kernel is not smooth."""
     few = own and size <= MAX_EXACT_ENTRIES and size * tried.size <= MAX_EXACT_PAIRS
     return size <= SMALL or few or rule.block_size > 1 or not np.isfinite(tried).any()
-
-
-class Status(enum.StrEnum):
-    """Where the least risk was found; `remedy` says what to do about it.
-
-    ``"interior"``: thresholds on both sides were tried, or lie beyond all noise. ``"keeps all"``: the estimate is y.
-    ``"kills all"``: the estimate is zero. ``"edge"``: at the end of the range of thresholds, with noise beyond it.
-
-    Examples
-    --------
-    >>> Status.EDGE.remedy
-    'The least risk is at the end of the range of thresholds. Widen the range, or leave thresholds out.'
-    """
-
-    INTERIOR = "interior"
-    KEEPS_ALL = "keeps all"
-    KILLS_ALL = "kills all"
-    EDGE = "edge"
-
-    @property
-    def remedy(self) -> str:
-        """What to do about it."""
-        return _REMEDIES[self]
-
-
-_REMEDIES = {
-    Status.INTERIOR: "Nothing: thresholds on both sides were tried, or lie beyond all noise.",
-    Status.KEEPS_ALL: (
-        "No threshold is expected to beat y itself. Check that sigma is not too small. If it is right, y is mostly "
-        "signal, or its energy is spread over all entries: try a transform in which it is sparse."
-    ),
-    Status.KILLS_ALL: (
-        "No entry stands out from the noise, and zero is the best estimate. Check that sigma is not too large. If it "
-        "is right, try a transform in which the signal is sparse."
-    ),
-    Status.EDGE: ("The least risk is at the end of the range of thresholds. Widen the range, or leave thresholds out."),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

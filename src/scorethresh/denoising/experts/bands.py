@@ -241,7 +241,7 @@ def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Cho
         share = math.nan
         if curve is not None:  # tiles are not asked what they keep
             kept = join_samples(at_valid_centres(frame, band.key, cropped(out, inside), batch.valid, None))
-            share = np.count_nonzero(kept) / kept.size
+            share = np.count_nonzero(kept != 0) / kept.size  # far faster than counting floats
         found[k] = t, share, curve
         return out
 

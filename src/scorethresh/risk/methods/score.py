@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
 
 from ... import _validate
 from ..._validate import Array
 from ...rules import Rule, entry_rule
 from ...sample.magnitudes import Magnitudes
 from ..curve import RiskCurve, finite_part
+from ..direct import direct_curve
 from ..kernel import Kernel, narrowest, paper_bandwidth, plugin_bandwidth
 from ..npmle import fit_means
 from ..stein import add_jump, stein_curve
@@ -103,6 +106,13 @@ class Score(Method):
         """Return the estimated risk of `rule` at the thresholds."""
         return self._jump.curve(sample, thresholds, sigma=sigma, rule=entry_rule(rule, self))
 
+    def direct(self, y: NDArray[Any], thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve | None:
+        """Return the curve from the entries themselves if that is faster, which it is at few thresholds; else None."""
+        if not isinstance(self._jump, _FixedKernel):
+            return None
+        kernel = self._jump.kernel(y.size, sigma)
+        return direct_curve(y, thresholds, sigma=sigma, rule=entry_rule(rule, self), kernel=kernel)
+
 
 class _Jump(Protocol):
     """A way to estimate the density at the jumps: the variants of SCORE."""
@@ -128,8 +138,11 @@ class _FixedKernel:
             raise ValueError(msg)
         return h
 
+    def kernel(self, size: int, sigma: float) -> Kernel:
+        return Kernel(self.shape, self.narrowest(size, sigma) / sigma, self.factor)
+
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
-        kernel = Kernel(self.shape, self.narrowest(sample.size, sigma) / sigma, self.factor)
+        kernel = self.kernel(sample.size, sigma)
         return stein_curve(sample, thresholds, sigma=sigma, rule=rule, kernel=kernel)
 
 
