@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from .._arrays import working_precision
 from .._validate import Array
 from .covariance import Stationary
 from .level import sample_level
@@ -94,7 +95,7 @@ class WhiteNoise(NoiseModel):
         if self.sigma is not None:
             levels = self.sigma
         elif self.shared:
-            levels = np.full((1,) * y.ndim, _rms([sample_level(part) for part in np.moveaxis(y, 1, 0).astype(float)]))
+            levels = np.full((1,) * y.ndim, _part_level(np.moveaxis(y, 1, 0)))
         else:
             levels = channel_levels(y, missing)
         return Scaling(np.where(levels > 0, levels, levels.max())) if levels.any() else None
@@ -174,17 +175,16 @@ def as_noise(noise: Any, sigma: Any) -> NoiseModel:
 
 def channel_levels(y: NDArray[Any], missing: NDArray[np.bool_] | None) -> Array:
     """Return the noise level of every channel, so that it broadcasts against y; 0 for constant channels."""
-    levels = []
-    for channel in y:
-        parts = [part.astype(np.float64) for part in channel]
-        if missing is not None:
-            parts = [np.where(missing, np.nan, part) for part in parts]
-        levels.append(_rms([sample_level(part) for part in parts]))
+    levels = [_part_level(channel, missing) for channel in y]
     return np.array(levels).reshape(-1, *(1,) * (y.ndim - 1))
 
 
-def _rms(levels: list[float]) -> float:
-    return math.sqrt(np.mean(np.square(levels)))
+def _part_level(parts: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> float:
+    """Return the root mean square of the noise levels of the parts along the first axis."""
+    values = parts.astype(working_precision(parts.dtype))
+    if missing is not None:
+        values[:, missing] = np.nan
+    return math.hypot(*map(sample_level, values)) / math.sqrt(len(values))
 
 
 def _levels_of(sigma: Any, y: NDArray[Any], channel_axis: int | None) -> Array:

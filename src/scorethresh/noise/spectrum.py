@@ -15,15 +15,13 @@ from .._validate import Array
 from .covariance import Stationary
 from .texture import FLAT_SHARE, excess_variability, split_texture
 from .windows import (
-    MAX_WINDOW_ENTRIES,
     MEDIAN_OF_NORMAL,
-    cut_windows,
     dct_filters,
     dct_of_windows,
     frequency_sums,
-    has_repeated_values,
     is_constant,
     normalise,
+    overlapping,
     relative_frequencies,
     usable_windows,
 )
@@ -136,11 +134,10 @@ def estimate_spectrum(y: Array) -> Array:
 def _window_energy(y: Array) -> _WindowEnergy:
     """Cut windows that overlap by half, or fewer if y is large; raise ValueError if none is usable."""
     block = tuple(min(BLOCK_SIDES[y.ndim], n) for n in y.shape)
-    min_step = math.ceil((y.size * math.prod(block) / MAX_WINDOW_ENTRIES) ** (1 / y.ndim))
-    steps = tuple(max(side // 2, min_step) for side in block)
-    view = cut_windows(y, range(y.ndim), block, steps)
+    cut = overlapping(y, range(y.ndim), block)
+    view = cut.windows(y)
     windows = view.reshape(-1, *block)
-    usable = np.flatnonzero(usable_windows(windows, has_repeated_values(y)))
+    usable = np.flatnonzero(usable_windows(y, cut))
     if not usable.size:
         sides = " x ".join(map(str, block))
         msg = (
@@ -148,7 +145,7 @@ def _window_energy(y: Array) -> _WindowEnergy:
             "or noise='white' and sigma."
         )
         raise ValueError(msg)
-    return _WindowEnergy(np.square(dct_of_windows(windows)), usable, view.shape[: y.ndim], steps)
+    return _WindowEnergy(np.square(dct_of_windows(windows)), usable, view.shape[: y.ndim], cut.steps)
 
 
 def _noise_power(windows: _WindowEnergy) -> Array:

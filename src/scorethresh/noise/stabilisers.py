@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats, cropped
+from .._arrays import Floats, cropped, working_precision
 from .._validate import Array
 from . import anscombe
 from .covariance import Covariance, White
@@ -160,11 +160,6 @@ class Scaling(Stabiliser):
         square = np.square(self.scale[:, 0])
         out: Array = square.mean(axis=0) if channel is None or len(square) == 1 else square[channel]
         return out
-
-
-def working_precision(dtype: np.dtype[Any]) -> Any:
-    """Return single precision for data of single precision or 16 bits, else double."""
-    return np.float32 if dtype.itemsize <= 2 or dtype == np.float32 else np.float64
 
 
 @dataclass(frozen=True)
