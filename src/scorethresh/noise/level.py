@@ -12,16 +12,7 @@ from .. import _validate
 from .._arrays import Floats, working_precision
 from .clipping import find_clip_limits
 from .texture import Reading, flat_readings
-from .windows import (
-    WindowSet,
-    dct_of_windows,
-    is_constant,
-    median_level,
-    normalise,
-    overlapping,
-    relative_frequencies,
-    usable_windows,
-)
+from .windows import WindowSet, is_constant, median_level, normalise, relative_frequencies, window_set
 
 __all__ = ["estimate_sigma"]
 
@@ -121,10 +112,7 @@ def sample_level(y: Floats) -> float:
 
     NaN marks missing entries. The level is 0 if y is constant.
     """
-    if max(y.shape) < HIGH_PASS.size:
-        msg = f"y is too small to tell noise from signal, with shape {y.shape}. Pass sigma."
-        raise ValueError(msg)
-    if is_constant(y):
+    if is_constant(y, "Pass sigma."):
         return 0.0
     unit, exponent = normalise(y)
     level = _window_level(unit)
@@ -149,17 +137,12 @@ def _window_sets(y: Floats) -> Iterator[WindowSet]:
     for side in BLOCKS.get(len(axes), ()):
         if any(y.shape[axis] < side for axis in axes):
             continue
-        # Tapers weight the middle of a window; with more overlap, every entry counts.
-        cut = overlapping(y, axes, (side,) * len(axes), 4 if len(axes) == 1 else 2)
-        windows = cut.windows(y).reshape(-1, *cut.block)
-        usable = usable_windows(y, cut)
-        windows = windows if usable.all() else windows[usable]
-        means = windows.mean(axis=tuple(range(1, windows.ndim)))
-        if len(axes) == 1:  # a taper keeps oscillations at their own frequency
+        block = (side,) * len(axes)
+        if len(axes) == 1:  # a taper keeps oscillations at their own frequency; more overlap makes every entry count
             taper = np.sin(np.pi * (np.arange(side) + 0.5) / side) ** 2
-            windows = windows * (taper / math.sqrt((taper**2).mean())).astype(y.dtype)
-        coefficients = dct_of_windows(windows).reshape(len(windows), side ** len(axes))
-        yield WindowSet(cut.block, means, coefficients, max(math.prod(cut.block) / math.prod(cut.steps), 1.0))
+            yield window_set(y, axes, block, 4, taper / math.sqrt((taper**2).mean()))
+        else:
+            yield window_set(y, axes, block)
 
 
 def _smallest_reading(sets: Sequence[WindowSet]) -> float | None:

@@ -113,20 +113,17 @@ def flat_readings(windows: WindowSet) -> Iterator[Reading]:
         return
     frequency, parity = relative_frequencies(windows.block).ravel(), frequency_sums(windows.block).ravel() % 2
     is_high = frequency >= HIGH
-    halves = np.column_stack([(frequency > 0) & ~is_high & (parity == half) for half in (0, 1)])
-    energy = np.square(coefficients)
-    typical = np.sqrt(energy.mean(axis=0, dtype=np.float64))
-    per_typical = np.divide(1, typical, out=np.zeros(typical.shape), where=typical > 0)
-    scores = np.abs(coefficients) @ (halves * per_typical[:, None]).astype(energy.dtype)
-    flattest = max(count // 2, least)
-    groups = [np.split(np.argpartition(score, [flattest - 1, count]), [count]) for score in scores.T]
+    halves = [(frequency > 0) & ~is_high & (parity == half) for half in (0, 1)]
+    read = np.column_stack([*halves, is_high])
     # The mean power of every window at the middle frequencies, two halves, and at the high ones.
-    read = np.column_stack([halves, is_high])
-    powers = (energy @ (read / read.sum(axis=0)).astype(energy.dtype)).T.astype(np.float64)
+    sums = (np.square(coefficients) @ read.astype(coefficients.dtype)).T.astype(np.float64)
+    powers = sums / read.sum(axis=0)[:, None]
+    flattest = max(count // 2, least)
+    values = coefficients[np.argpartition(sums[0] + sums[1], flattest - 1)[:flattest]][:, is_high]
+    yield Reading(median_level(values), values.size / windows.overlap)
+    groups = [np.split(np.argpartition(ranking, count), [count]) for ranking in sums[:2]]
     floor = _min_noise_share([powers[2, flat] for flat, _ in groups], int(is_high.sum()))
     for half, (flat, rest) in enumerate(groups):
-        values = coefficients[flat[:flattest]][:, is_high]
-        yield Reading(median_level(values), values.size / windows.overlap)
         middle_and_high = powers[[1 - half, 2]]
         reading = _where_texture_vanishes(middle_and_high[:, flat], middle_and_high[:, rest], floor, windows.overlap)
         if reading is not None:

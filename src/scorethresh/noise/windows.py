@@ -22,6 +22,8 @@ from ..frames.dct import dct_matrix
 # The median of |Z|, Z standard normal: the median of magnitudes of noise, over this, is its level.
 MEDIAN_OF_NORMAL = 0.6744897501960817
 
+# Entries along the longest axis below which nothing tells noise from signal.
+MIN_LENGTH = 4
 # Entries of all windows together: from larger data, fewer windows are taken. More windows cost time and memory.
 MAX_WINDOW_ENTRIES = 2**20
 # Largest window, in entries, whose DCT is one product with a matrix. Compared with a product per axis, that takes two
@@ -68,6 +70,23 @@ def overlapping(y: NDArray[Any], axes: Sequence[int], block: Sequence[int], step
     """Return windows that overlap, by half by default; by less if they had more than `MAX_WINDOW_ENTRIES` entries."""
     least = math.ceil((y.size * math.prod(block) / MAX_WINDOW_ENTRIES) ** (1 / len(block)))
     return Cut(tuple(axes), tuple(block), tuple(max(side // steps_per_side, least) for side in block))
+
+
+def window_set(
+    y: Floats, axes: Sequence[int], block: Sequence[int], steps_per_side: int = 2, taper: Array | None = None
+) -> WindowSet:
+    """Return the DCT of the usable windows along `axes`, each multiplied by the taper."""
+    cut = overlapping(y, axes, block, steps_per_side)
+    windows = cut.windows(y).reshape(-1, *cut.block)
+    overlap = max(windows.size / y.size, 1.0)
+    usable = usable_windows(y, cut)
+    if not usable.all():
+        windows = windows[usable]
+    means = windows.mean(axis=tuple(range(1, windows.ndim)))
+    if taper is not None:
+        windows = windows * taper.astype(y.dtype)
+    coefficients = dct_of_windows(windows).reshape(-1, math.prod(cut.block))
+    return WindowSet(cut.block, means, coefficients, overlap)
 
 
 def usable_windows(y: Floats, cut: Cut) -> NDArray[np.bool_]:
@@ -137,8 +156,17 @@ def median_level(values: Floats) -> float:
     return float(np.median(np.abs(values))) / MEDIAN_OF_NORMAL if values.size else 0.0
 
 
-def is_constant(y: Floats) -> bool:
-    """Return whether all known entries are equal; raise ValueError if there are none. NaN marks missing entries."""
+def is_constant(y: Floats, remedy: str) -> bool:
+    """Return whether all known entries are equal. NaN marks missing entries.
+
+    Raises
+    ------
+    ValueError
+        If y is too small to tell noise from signal, or has no known entries; `remedy` says what to pass instead.
+    """
+    if max(y.shape) < MIN_LENGTH:
+        msg = f"y is too small to tell noise from signal, with shape {y.shape}. {remedy}"
+        raise ValueError(msg)
     low, high = _range(y)
     if math.isnan(low):
         msg = f"y holds no known entries, with shape {y.shape}: all are NaN. Pass at least two."
