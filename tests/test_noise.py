@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import pywt
+from scipy import fft
 
 import oracles
 import scorethresh as st
@@ -140,9 +141,10 @@ def test_the_power_of_noise_has_no_excess(rng):
 def test_texture_vanishes_where_the_line_meets_the_diagonal(rng, texture_power):
     """Windows by the model: noise of variance 4, texture of a power that falls with frequency and varies in strength.
 
-    The first reading is of flat windows as they are, which hold texture; two more are without it. Texture is bounded
-    from above by how flat windows differ, so not all of it goes: at least 40% of what flat windows hold too much. One
-    standard error of a reading is 1.4 / sqrt(effective_count), about 5%, for the least precise.
+    For each of two lowest frequencies, the first reading is of flat windows as they are, which hold texture; two more
+    are without it. Texture is bounded from above by how flat windows differ, so not all of it goes: at least 40% of
+    what flat windows hold too much. One standard error of a reading is 1.4 / sqrt(effective_count), about 5%, for the
+    least precise.
     """
     frequency, noise = windows.relative_frequencies((8, 8)), rng.normal(size=(20_000, 8, 8))
     strength = rng.gamma(2.0, texture_power / 2, size=20_000)[:, None, None]
@@ -151,12 +153,12 @@ def test_texture_vanishes_where_the_line_meets_the_diagonal(rng, texture_power):
     energy, frequency = np.square(coefficients), frequency.ravel()
     flat = np.argsort(energy[:, (frequency > 0) & (frequency < 0.5)].sum(axis=1))[:2000]
     excess = np.sqrt(energy[flat][:, frequency >= 0.75].mean()) - 2
-    as_they_are, *without = (reading.level for reading in found)
-    assert len(without) == 2
-    flattest = np.argsort(energy[:, (frequency > 0) & (frequency < 0.75)].sum(axis=1))[:1000]
-    assert as_they_are == pytest.approx(
-        oracles.level_by_median(coefficients[flattest][:, frequency >= 0.75]), rel=1e-12
-    )
+    assert len(found) == 6
+    for lowest, reading in zip((0.7, 0.85), found[::3], strict=True):
+        flattest = np.argsort(energy[:, (frequency > 0) & (frequency < lowest)].sum(axis=1))[:1000]
+        median = oracles.level_by_median(coefficients[flattest][:, frequency >= lowest])
+        assert reading.level == pytest.approx(median, rel=1e-12)
+    without = [reading.level for reading in found[1:3] + found[4:]]
     assert min(without) > 1.9
     assert np.mean(without) - 2 < 0.6 * excess
     assert min(reading.effective_count for reading in found) > 300
@@ -220,6 +222,32 @@ def test_usable_windows_hold_no_constant_parts(rng):
     np.testing.assert_array_equal(windows.usable_windows(rounded, cut), [True, False, True, False])
     assert not windows.has_repeated_values(rng.normal(size=5000))
     assert windows.has_repeated_values(np.rint(10 * rng.normal(size=5000)) / 255)
+
+
+@pytest.mark.parametrize("block", [(512,), (8, 8), (16, 16), (4, 4, 4), (3, 5, 2)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_dct_of_windows(rng, block, dtype):
+    """By one matrix or axis by axis; sums of 512 terms round to 1e-5 in single precision."""
+    y = rng.normal(size=(7, *block)).astype(dtype)
+    found = windows.dct_of_windows(y)
+    assert found.dtype == dtype
+    expected = fft.dctn(y.astype(float), axes=range(1, y.ndim), norm="ortho")
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (3000,), (40, 40, 40)])
+@pytest.mark.parametrize("unit", [1e-42, 1e-20, 1.0, 1e30])
+def test_single_precision(rng, shape, unit):
+    """Rounding errors are 6e-8 of the signal, whose range is 30 noise levels; 1e-42 has three digits itself."""
+    y = (unit * (np.indices(shape).sum(axis=0) / 5 + rng.normal(size=shape))).astype(np.float32)
+    expected = sample_level(y.astype(float))
+    assert sample_level(y) == pytest.approx(expected, rel=1e-5)
+
+
+def test_noise_far_below_the_range_in_single_precision(rng):
+    y = (1e-30 * rng.normal(size=(256, 256))).astype(np.float32)
+    y[0, 0] = 1
+    assert st.estimate_sigma(y) == pytest.approx(1e-30, rel=0.05)
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _validate
 from .._arrays import Floats, working_precision
-from .clipping import find_clip_limits
+from .clipping import NEAR_DISTANCE, find_clip_limits
 from .texture import Reading, flat_readings
 from .windows import WindowSet, is_constant, median_level, normalise, relative_frequencies, window_set
 
@@ -40,9 +40,6 @@ MIN_COUNT = 10
 # median. Larger values prefer readings of many coefficients, smaller ones those with little signal. With 1 or 3 the
 # mean error on the development images rises by 0.2%.
 PENALTY = 2.0
-# Distance between the mean of a window and a clip limit, in noise levels, within which the window is left out. At 2.5
-# clipping takes 0.3% of the level. With 2 or 3, pictures of 8 bits come out the same in the mean.
-CLIP_DISTANCE = 2.5
 # Fewest nonzero details, as a share of all, that are noise. Fewer are signal in data without noise.
 MIN_NOISY_SHARE = 0.05
 
@@ -127,7 +124,7 @@ def _window_level(y: Floats) -> float | None:
     if level is None or not limits:
         return level
     # Windows are left out by their means. To leave out those that meet a limit would favour windows with little noise.
-    farther = _smallest_reading([windows.away_from(limits, CLIP_DISTANCE * level) for windows in sets])
+    farther = _smallest_reading([windows.away_from(limits, NEAR_DISTANCE * level) for windows in sets])
     return farther or level
 
 

@@ -19,6 +19,8 @@ from .._arrays import Floats
 from .._validate import Array
 from ..frames.dct import dct_matrix
 
+# Keeps divisions by a power, and its logarithm, finite.
+TINY = float(np.finfo(float).tiny)
 # The median of |Z|, Z standard normal: the median of magnitudes of noise, over this, is its level.
 MEDIAN_OF_NORMAL = 0.6744897501960817
 
@@ -104,7 +106,7 @@ def usable_windows(y: Floats, cut: Cut) -> NDArray[np.bool_]:
         if equal.any():
             most = math.prod(sides) / 2 if has_repeated_values(y) else 0
             pairs = tuple(side - (k == place) for k, side in enumerate(sides))
-            usable &= _window_sums(equal, cut._replace(block=pairs)) <= most
+            usable &= _window_sums(equal, Cut(cut.axes, pairs, cut.steps)) <= most
     return usable
 
 
