@@ -238,14 +238,17 @@ def test_the_dct_of_windows(rng, block, dtype):
 @pytest.mark.parametrize("shape", [(64, 64), (3000,), (40, 40, 40)])
 @pytest.mark.parametrize("unit", [1e-42, 1e-20, 1.0, 1e30])
 def test_single_precision(rng, shape, unit):
-    """Rounding errors are 6e-8 of the signal, whose range is 30 noise levels; 1e-42 has three digits itself."""
+    """Rounding errors are 6e-8 of the signal, whose range is 600 noise levels at most."""
     y = (unit * (np.indices(shape).sum(axis=0) / 5 + rng.normal(size=shape))).astype(np.float32)
     expected = sample_level(y.astype(float))
-    assert sample_level(y) == pytest.approx(expected, rel=1e-5)
+    assert sample_level(y) == pytest.approx(expected, rel=1e-4)
 
 
 def test_noise_far_below_the_range_in_single_precision(rng):
-    y = (1e-30 * rng.normal(size=(256, 256))).astype(np.float32)
+    """Squares of such noise vanish in single precision, and would not tell the flat third of the windows."""
+    y = rng.normal(size=(256, 256))
+    y[:, :170] *= 20
+    y = (1e-30 * y).astype(np.float32)
     y[0, 0] = 1
     assert st.estimate_sigma(y) == pytest.approx(1e-30, rel=0.05)
 
