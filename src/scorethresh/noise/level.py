@@ -26,7 +26,7 @@ HIGH_PASS = np.array([1 - 3**0.5, -(3 - 3**0.5), 3 + 3**0.5, -(1 + 3**0.5)]) / 3
 # Shortest axis along which windows are cut.
 MIN_AXIS = 16
 # Sides of the windows by the number of such axes. Signals use several: short windows fit between edges, long ones
-# resolve oscillations. On 34 signals for development, one size instead of three raises the mean error of the level from
+# resolve oscillations. On 22 signals for development, one size instead of three raises the mean error of the level from
 # 10% to 21% (16) or 16% (32); a fourth size changes it by 0.2%.
 BLOCKS = {1: (16, 128, 512), 2: (8,), 3: (4,)}
 # Lowest relative frequency that is read in windows of signals. Higher ones hold less signal, and leave fewer
