@@ -139,7 +139,7 @@ def _window_sets(y: Floats) -> Iterator[WindowSet]:
             taper = np.sin(np.pi * (np.arange(side) + 0.5) / side) ** 2
             yield window_set(y, axes, block, 4, taper / math.sqrt((taper**2).mean()))
         else:
-            yield window_set(y, axes, block)
+            yield window_set(y, axes, block, 4)
 
 
 def _smallest_reading(sets: Sequence[WindowSet]) -> float | None:
