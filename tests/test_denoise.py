@@ -596,3 +596,28 @@ def test_progress_goes_to_standard_error(rng, capsys):
 def test_errors_name_the_argument_and_the_remedy(y, options, message):
     with pytest.raises((TypeError, ValueError), match=message):
         st.denoise(y, **options)
+
+
+@pytest.mark.parametrize("unknown", [np.nan, 0.0, -1.0, np.inf])
+def test_a_map_of_noise_levels_need_not_be_known_where_y_is_missing(rng, unknown):
+    """Nothing of a missing entry counts, neither its value nor its noise level."""
+    y, sigma = rng.normal(size=(40, 40)), np.full((40, 40), 1.0)
+    missing = np.zeros(y.shape, bool)
+    missing[5:9, 7:20] = True
+    sigma[20:] = 1.5
+    holes = np.where(missing, np.nan, y)
+    for known, mask in ((holes, None), (y, missing)):
+        expected = st.Denoiser(sigma=sigma, mask=mask).run(known)
+        found = st.Denoiser(sigma=np.where(missing, unknown, sigma), mask=mask).run(known)
+        np.testing.assert_allclose(found.estimate[~missing], expected.estimate[~missing], atol=0.02)
+        assert found.predicted_mse == pytest.approx(expected.predicted_mse, rel=0.02)
+    with pytest.raises(ValueError, match=r"sigma must be positive and finite everywhere, got .* mask=~\(sigma > 0\)"):
+        st.denoise(y, sigma=np.where(missing, unknown, sigma))
+
+
+@pytest.mark.parametrize("axis", [True, False, 1.0, "last", 2])
+def test_channel_axis_is_a_whole_number(rng, axis):
+    with pytest.raises(
+        ValueError, match=r"channel_axis must be an axis of y, which has 2, got .* For the last axis: -1"
+    ):
+        st.denoise(rng.normal(size=(40, 3)), channel_axis=axis)

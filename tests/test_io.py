@@ -480,6 +480,19 @@ def test_a_small_file_that_claims_much_is_refused_from_64_mib_on(tmp_path):
     assert io.read(tmp_path / "c.tif").values.shape == (8200, 8200)
 
 
+@pytest.mark.parametrize("compression", ["zlib", "lzma"])
+def test_strips_inflate_no_further_than_they_claim(tmp_path, compression):
+    """80 MB of zeros behind a picture of 64 x 64 pixels: tifffile would decode all of them."""
+    tifffile.imwrite(
+        tmp_path / "a.tif", np.zeros((80_000, 1000), np.uint8), compression=compression, rowsperstrip=80_000
+    )
+    with tifffile.TiffFile(tmp_path / "a.tif", mode="r+") as file:
+        for name in ("ImageWidth", "ImageLength", "RowsPerStrip"):
+            file.pages[0].tags[name].overwrite(64)
+    with pytest.raises(FileError, match=r"inflates beyond the 4096 bytes that it claims.*without compression"):
+        io.read(tmp_path / "a.tif")
+
+
 def test_tiles_count_as_they_are_decoded(tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", pixels((8, 8)), tile=(16, 16), compression="zlib")
     with tifffile.TiffFile(tmp_path / "a.tif", mode="r+") as file:

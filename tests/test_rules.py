@@ -336,3 +336,43 @@ def test_jumps_at_all_thresholds():
     own = jumps_of(as_rule(TwoSteps()), t)
     np.testing.assert_allclose(own, [(t, t / 2), (2 * t, t)])
     np.testing.assert_allclose(jumps_of(as_rule(Opaque(st.Bridge())), t), jumps_of(st.Bridge(), t))
+
+
+class Returns(TwoSteps):
+    """A user's rule one of whose members gives something else."""
+
+    def __init__(self, member, value):
+        self.member, self.value = member, value
+
+    def __repr__(self):
+        return "Returns()"
+
+    def __call__(self, y, t):
+        return self.value(y) if self.member == "__call__" else super().__call__(y, t)
+
+    def derivative(self, y, t):
+        return self.value(y) if self.member == "derivative" else super().derivative(y, t)
+
+    def jumps(self, t):
+        return self.value(t) if self.member == "jumps" else super().jumps(t)
+
+
+@pytest.mark.parametrize(
+    ("value", "got"),
+    [
+        (lambda y: None, "gave None"),
+        (lambda y: np.zeros((2, 3)), r"gave an array of shape \(2, 3\)"),
+        (lambda y: np.full(np.shape(y), np.nan), "gave [1-9][0-9]* NaN"),
+        (lambda y: "soft", "gave str 'soft'"),
+    ],
+)
+@pytest.mark.parametrize("member", ["__call__", "derivative"])
+def test_what_users_rules_return_is_checked(rng, member, value, got):
+    with pytest.raises(ValueError, match=rf"{member} of the rule Returns\(\) {got} .*Return one real number per entry"):
+        st.select_threshold(rng.normal(size=200), sigma=1.0, rule=Returns(member, value), method="score")
+
+
+@pytest.mark.parametrize("value", [lambda t: None, lambda t: [t], lambda t: [(t, np.nan)], lambda t: 3.0])
+def test_what_users_rules_return_as_jumps_is_checked(rng, value):
+    with pytest.raises(ValueError, match=r"jumps of the rule Returns\(\) gave .* at the threshold .*Return the \(posi"):
+        st.select_threshold(rng.normal(size=200), sigma=1.0, rule=Returns("jumps", value), method="score")

@@ -44,7 +44,7 @@ def test_waves_in_all_windows_are_not_noise(rng):
     """No window is flat at low frequencies, where the power of the waves is a hundred times that of the noise."""
     u, v = np.indices((192, 192))
     found = estimate_spectrum(60 * np.sin(u / 9) * np.cos(v / 11) + 5 * rng.normal(size=u.shape))
-    assert found.mean() == pytest.approx(25, rel=0.6)
+    assert 20 < found.mean() < 50  # without the bound on low frequencies, 900 or more
     assert np.median(found) == pytest.approx(25, rel=0.1)
 
 

@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 Floats = NDArray[Any]
 
 
+def working_precision(dtype: np.dtype[Any]) -> Any:
+    """Return single precision for data of single precision or 16 bits, else double."""
+    return np.float32 if dtype.itemsize <= 2 or dtype == np.float32 else np.float64
+
+
 def cropped(a: NDArray[Any], slices: Iterable[slice]) -> NDArray[Any]:
     """Return the view of `a` that `slices` cut out of its last axes."""
     index: Any = (..., *slices)

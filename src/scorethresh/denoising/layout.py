@@ -137,8 +137,9 @@ def _with_channels_first(
     """Return y as (channels, *shape) and the mask as (*shape)."""
     shape = a.shape
     if channel_axis is not None:
-        if not isinstance(channel_axis, int | np.integer) or not -a.ndim <= channel_axis < a.ndim:
-            msg = f"channel_axis must be an axis of y, which has {a.ndim}, got {channel_axis!r}."
+        whole = isinstance(channel_axis, int | np.integer) and not isinstance(channel_axis, bool)
+        if not whole or not -a.ndim <= channel_axis < a.ndim:
+            msg = f"channel_axis must be an axis of y, which has {a.ndim}, got {channel_axis!r}. For the last axis: -1."
             raise ValueError(msg)
         if mask is not None and mask.shape == a.shape:
             mask = np.asarray(mask.any(axis=channel_axis))

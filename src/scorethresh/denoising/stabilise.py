@@ -50,7 +50,7 @@ class Stabilised(NamedTuple):
 
 def stabilise(layout: Layout, noise: NoiseModel) -> Stabilised | None:
     """Return data with noise of level 1 in every entry, or None if they hold no noise."""
-    model = noise.laid_out(layout.values, layout.channel_axis)
+    model = noise.laid_out(layout.values, layout.channel_axis, layout.missing)
     noisy = np.array([not (model.spares_constants and _is_constant(c, layout.missing)) for c in layout.values])
     if not noisy.any():
         return None

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats
+from .._arrays import Floats, working_precision
 from .._validate import Array
 from ..noise.clipping import unclip
 from ..noise.covariance import Covariance
-from ..noise.stabilisers import LocalNoise, Stabiliser, working_precision
+from ..noise.stabilisers import LocalNoise, Stabiliser
 from ..risk.prediction import FilterRatio, NoiseEnergy, Prediction, RiskSums, predict
 from .batch import Batch
 from .layout import Layout

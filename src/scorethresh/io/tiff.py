@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import lzma
 import math
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .data import Data, FileError, ReadOptions
-from .guards import check_bomb, silenced
+from .guards import BOMB_BYTES, check_bomb, silenced
 
 _PALETTE, _YCBCR, _RATIONALS = 3, 6, (5, 10)
 _ALPHA = (1, 2)
 _LOSSLESS = (1, 5, 8, 32946, 34925, 50000)
 _DEFLATE = 8
+_LZMA = 34925
+# Compressions that tifffile undoes by functions of Python, which have no limit.
+_INFLATED = (_DEFLATE, 32946, _LZMA)
+# Bytes that one byte can inflate to: 1032 by deflate, and some 7000 by LZMA.
+_MAX_INFLATION = 7000
 
 # Tags that describe the layout of the numbers, which the writer decides, or that point to other places in the file.
 _LAYOUT = {
@@ -43,6 +50,8 @@ def read_tiff(path: Path, options: ReadOptions) -> Data:
         if file.series[0].size > first.size * len(pages):
             msg = f"{path} has fewer pages than it describes. Save it as BigTIFF first."
             raise FileError(msg)
+        for page in pages:
+            _check_segments(path, page)
         values = np.stack([page.asarray() for page in pages])
         written = [_page_options(page) for page in pages]
         metadata = {"byteorder": file.byteorder, "bigtiff": file.is_bigtiff, "pages": written}
@@ -55,6 +64,25 @@ def read_tiff(path: Path, options: ReadOptions) -> Data:
     if len(pages) > 1:
         return Data(values, "TIFF", axis, None if options.volume else 0, alpha, metadata)
     return Data(values[0], "TIFF", axis, None, None if alpha is None else alpha[0], metadata)
+
+
+def _check_segments(path: Path, page: Any) -> None:
+    """Raise if a strip or tile would inflate to more than its size in the picture; decoders have no limit."""
+    if page.compression not in _INFLATED:
+        return
+    most = math.prod(page.chunks) * page.dtype.itemsize
+    file = page.parent.filehandle
+    for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
+        if size * _MAX_INFLATION <= BOMB_BYTES:
+            continue
+        file.seek(offset)
+        decoder = lzma.LZMADecompressor() if page.compression == _LZMA else zlib.decompressobj()
+        if len(decoder.decompress(file.read(size), most + 1)) > most:
+            msg = (
+                f"a strip or tile of {path} inflates beyond the {most} bytes that it claims, and may be a "
+                "decompression bomb. If you trust it, save it as TIFF without compression."
+            )
+            raise FileError(msg)
 
 
 def _page_options(page: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from .._arrays import working_precision
 from .._validate import Array
 from .covariance import Stationary
 from .level import sample_level
@@ -45,8 +46,13 @@ class NoiseModel(abc.ABC):
         """Whether noise that channels share is looked for after they were rotated."""
         return False
 
-    def laid_out(self, y: NDArray[Any], channel_axis: int | None) -> NoiseModel:
-        """Return the model with what was given per channel or entry in the layout of y: (channels, parts, *shape)."""
+    def laid_out(
+        self, y: NDArray[Any], channel_axis: int | None, missing: NDArray[np.bool_] | None = None
+    ) -> NoiseModel:
+        """Return the model with what was given per channel or entry in the layout of y: (channels, parts, *shape).
+
+        `missing`, of shape (*shape), marks entries about which nothing has to be known.
+        """
         return self
 
     def of_channels(self, chosen: NDArray[np.bool_]) -> NoiseModel:
@@ -75,9 +81,13 @@ class WhiteNoise(NoiseModel):
         """Whether noise that channels share is looked for: if nothing is known of the noise."""
         return self.sigma is None and not self.shared
 
-    def laid_out(self, y: NDArray[Any], channel_axis: int | None) -> WhiteNoise:
-        """Return the model with levels that broadcast against y."""
-        return self if self.sigma is None else dataclasses.replace(self, sigma=_levels_of(self.sigma, y, channel_axis))
+    def laid_out(
+        self, y: NDArray[Any], channel_axis: int | None, missing: NDArray[np.bool_] | None = None
+    ) -> WhiteNoise:
+        """Return the model with levels that broadcast against y; missing entries get a typical level."""
+        if self.sigma is None:
+            return self
+        return dataclasses.replace(self, sigma=_checked_levels(_levels_of(self.sigma, y, channel_axis), missing))
 
     def of_channels(self, chosen: NDArray[np.bool_]) -> WhiteNoise:
         """Return the model with the levels of some channels."""
@@ -94,7 +104,7 @@ class WhiteNoise(NoiseModel):
         if self.sigma is not None:
             levels = self.sigma
         elif self.shared:
-            levels = np.full((1,) * y.ndim, _rms([sample_level(part) for part in np.moveaxis(y, 1, 0).astype(float)]))
+            levels = np.full((1,) * y.ndim, _part_level(np.moveaxis(y, 1, 0)))
         else:
             levels = channel_levels(y, missing)
         return Scaling(np.where(levels > 0, levels, levels.max())) if levels.any() else None
@@ -106,7 +116,9 @@ class CorrelatedNoise(NoiseModel):
 
     power: Any = None
 
-    def laid_out(self, y: NDArray[Any], channel_axis: int | None) -> CorrelatedNoise:
+    def laid_out(
+        self, y: NDArray[Any], channel_axis: int | None, missing: NDArray[np.bool_] | None = None
+    ) -> CorrelatedNoise:
         """Return the model with the spectrum as an array, checked."""
         return self if self.power is None else CorrelatedNoise(_power_of(self.power, y.shape[2:]))
 
@@ -174,17 +186,16 @@ def as_noise(noise: Any, sigma: Any) -> NoiseModel:
 
 def channel_levels(y: NDArray[Any], missing: NDArray[np.bool_] | None) -> Array:
     """Return the noise level of every channel, so that it broadcasts against y; 0 for constant channels."""
-    levels = []
-    for channel in y:
-        parts = [part.astype(np.float64) for part in channel]
-        if missing is not None:
-            parts = [np.where(missing, np.nan, part) for part in parts]
-        levels.append(_rms([sample_level(part) for part in parts]))
+    levels = [_part_level(channel, missing) for channel in y]
     return np.array(levels).reshape(-1, *(1,) * (y.ndim - 1))
 
 
-def _rms(levels: list[float]) -> float:
-    return math.sqrt(np.mean(np.square(levels)))
+def _part_level(parts: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> float:
+    """Return the root mean square of the noise levels of the parts along the first axis."""
+    values = parts.astype(working_precision(parts.dtype))
+    if missing is not None:
+        values[:, missing] = np.nan
+    return math.hypot(*map(sample_level, values)) / math.sqrt(len(values))
 
 
 def _levels_of(sigma: Any, y: NDArray[Any], channel_axis: int | None) -> Array:
@@ -192,12 +203,6 @@ def _levels_of(sigma: Any, y: NDArray[Any], channel_axis: int | None) -> Array:
     if np.ndim(sigma) == 0:
         return np.full((1,) * y.ndim, _validate.noise_level(sigma))
     levels = _validate.real_array(sigma, "sigma").astype(np.float64)
-    bad = ~((levels > 0) & np.isfinite(levels))
-    if bad.any():
-        msg = f"sigma must be positive and finite everywhere, got {levels[bad].flat[0]} among {levels.size} values."
-        raise ValueError(msg)
-    for extreme in (levels.min(), levels.max()):
-        _validate.noise_level(extreme)
     channels, shape = len(y), y.shape[2:]
     if channel_axis is not None and levels.shape == (channels,):
         return levels.reshape(-1, 1, *(1,) * len(shape))
@@ -212,6 +217,22 @@ def _levels_of(sigma: Any, y: NDArray[Any], channel_axis: int | None) -> Array:
         ways = f"one per channel, of shape ({channels},), or {ways}, or one per entry of all channels"
     msg = f"sigma must be one number, or {ways}, got shape {levels.shape}."
     raise ValueError(msg)
+
+
+def _checked_levels(levels: Array, missing: NDArray[np.bool_] | None) -> Array:
+    """Return the levels, with those of missing entries replaced by the median; refuse others that are no levels."""
+    if missing is not None and not missing.all() and levels.shape[2:] == missing.shape:
+        levels = np.where(missing, np.median(levels[:, :, ~missing]), levels)
+    bad = ~((levels > 0) & np.isfinite(levels))
+    if bad.any():
+        msg = (
+            f"sigma must be positive and finite everywhere, got {levels[bad].flat[0]} among {levels.size} values. "
+            "Where y is unknown too, mark it: mask=~(sigma > 0)."
+        )
+        raise ValueError(msg)
+    for extreme in (levels.min(), levels.max()):
+        _validate.noise_level(extreme)
+    return levels
 
 
 def _power_of(noise: Any, shape: tuple[int, ...]) -> Array:

@@ -14,15 +14,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats, cropped
+from .._arrays import Floats, cropped, working_precision
 from .._validate import Array
 from . import anscombe
+from .clipping import MEAN_BOX
 from .covariance import Covariance, White
-
-# Side of the box in which counts are averaged to weight errors before there is an estimate. Larger boxes blur edges
-# of the intensity, smaller ones follow the noise.
-WEIGHT_BOX = 9
-
 
 # Noise levels up to this, and down to its inverse, fit into single precision with the values that they divide.
 SINGLE_LEVELS = 1e15
@@ -86,7 +82,7 @@ class Stabiliser(abc.ABC):
 
         means = y[:, 0].mean(axis=0, dtype=np.float32)
         known = means if missing is None else np.where(missing, np.float32(0), means)
-        local: Floats = np.square(self.slope(self.forward(uniform_filter(known, WEIGHT_BOX))))
+        local: Floats = np.square(self.slope(self.forward(uniform_filter(known, MEAN_BOX))))
         return local.astype(np.float32)
 
     def moments(self, y: NDArray[Any], valid: NDArray[np.bool_] | None) -> Moments:
@@ -162,11 +158,6 @@ class Scaling(Stabiliser):
         return out
 
 
-def working_precision(dtype: np.dtype[Any]) -> Any:
-    """Return single precision for data of single precision or 16 bits, else double."""
-    return np.float32 if dtype.itemsize <= 2 or dtype == np.float32 else np.float64
-
-
 @dataclass(frozen=True)
 class Transformed(Stabiliser):
     """A stabiliser made of three functions: there, back, and the derivative of the way back."""
@@ -215,7 +206,7 @@ class AnscombeRoot(Stabiliser):
 
         counts = y[:, 0].mean(axis=0, dtype=np.float32)
         known = counts if missing is None else np.where(missing, np.float32(0), counts)
-        weights: Floats = uniform_filter(known, WEIGHT_BOX) + np.float32(0.375)
+        weights: Floats = uniform_filter(known, MEAN_BOX) + np.float32(0.375)
         return weights
 
     def moments(self, y: NDArray[Any], valid: NDArray[np.bool_] | None) -> Moments:

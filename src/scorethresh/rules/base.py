@@ -15,11 +15,12 @@ from .._validate import Array
 
 __all__ = ["Odd", "Rule", "complete", "entry_rule", "jumps_of", "kinks_of"]
 
+_JUMPS = "the (position, height) of each jump at positive y, or an empty list"
 # Required members, with what the error says about each.
 REQUIRED = {
     "__call__": "__call__(y, threshold) returns the thresholded y",
     "derivative": "derivative(y, threshold) returns the derivative at y, away from the jumps",
-    "jumps": "jumps(threshold) returns the (position, height) of each jump at positive y, or an empty list",
+    "jumps": f"jumps(threshold) returns {_JUMPS}",
 }
 
 
@@ -105,16 +106,23 @@ class CompletedRule(Rule):
 
     def __call__(self, y: Any, threshold: Any) -> Any:
         """Return the thresholded `y`."""
-        return self.original(y, threshold)
+        return self._checked("__call__", self.original(y, threshold), y, threshold)
 
     def derivative(self, y: Any, threshold: Any) -> Any:
         """Return the derivative at `y`, away from the jumps."""
-        return self.original.derivative(y, threshold)
+        return self._checked("derivative", self.original.derivative(y, threshold), y, threshold)
 
     def jumps(self, threshold: Any) -> Sequence[tuple[Any, Any]]:
         """Return (position, height) of each jump on the positive side."""
-        found: Sequence[tuple[Any, Any]] = self.original.jumps(threshold)
-        return found
+        found: Any = self.original.jumps(threshold)
+        try:
+            jumps = [(float(position), float(height)) for position, height in found]
+        except (TypeError, ValueError):
+            jumps = [(np.nan, np.nan)]
+        if np.isnan(jumps).any():
+            msg = f"jumps of the rule {self!r} gave {found!r} at the threshold {threshold}. Return {_JUMPS}."
+            raise ValueError(msg)
+        return jumps
 
     def kinks(self, threshold: Any) -> Sequence[Any]:
         """Return the magnitudes at which the rule is not smooth."""
@@ -132,6 +140,23 @@ class CompletedRule(Rule):
     def block_size(self) -> int:  # type: ignore[override]
         """That of the user's rule."""
         return int(getattr(self.original, "block_size", Rule.block_size))
+
+    def _checked(self, member: str, found: Any, y: Any, threshold: Any) -> Any:
+        """Return what a member of the user's rule gave, if it is one number per entry of y or one for all."""
+        shape, kind = np.broadcast_shapes(np.shape(y), np.shape(threshold)), np.asarray(found).dtype.kind
+        if kind not in "biuf":
+            got = f"{type(found).__name__} {found!r}" if found is not None else "None"
+        elif np.shape(found) not in (shape, ()):
+            got = f"an array of shape {np.shape(found)}"
+        elif np.isnan(found).any():
+            got = f"{int(np.isnan(found).sum())} NaN"
+        else:
+            return found
+        msg = (
+            f"{member} of the rule {self!r} gave {got} for y of shape {np.shape(y)} and the threshold {threshold}. "
+            "Return one real number per entry of y."
+        )
+        raise ValueError(msg)
 
     def __getattr__(self, name: str) -> Any:
         if name == "original" or name.startswith("__"):  # absent while an object is unpickled
