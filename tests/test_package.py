@@ -15,10 +15,10 @@ SOURCE = Path(st.__file__).parent
 ORDER = [
     "_validate _normal _progress _threads _arrays _kernels",
     "noise.covariance noise.clipping noise.anscombe rules frames",
+    "noise",
     "sample",
     "risk",
     "select",
-    "noise",
     "denoising",
     "io viz sklearn",
     "plot report estimator",
@@ -74,6 +74,8 @@ DOORS = {
     ("risk/methods/__init__.py", "as_method"),
     ("risk/methods/score.py", "_as_jump"),
     ("rules/__init__.py", "as_rule"),
+    ("select/space.py", "_axis"),
+    ("select/space.py", "as_space"),
     ("select/threshold.py", "_curve"),
     ("select/threshold.py", "compare"),
 }

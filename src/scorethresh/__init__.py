@@ -29,8 +29,11 @@ from .risk.methods import (
     Sure,
     Universal,
 )
+from .risk.monte_carlo import divergence
 from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Rule, Scad, Soft, Step
 from .sample.magnitudes import Magnitudes
+from .select.parameter import select_parameter
+from .select.parameter_result import ParameterCurve, ParameterSelection, ParameterStatus
 from .select.threshold import Selection, Status, compare, risk_curve, select_threshold
 
 __version__ = "0.1.0"
@@ -53,6 +56,9 @@ __all__ = [
     "Method",
     "Mixture",
     "Oracle",
+    "ParameterCurve",
+    "ParameterSelection",
+    "ParameterStatus",
     "Piece",
     "PiecewiseLinear",
     "RiskCurve",
@@ -69,9 +75,11 @@ __all__ = [
     "Universal",
     "compare",
     "denoise",
+    "divergence",
     "estimate_sigma",
     "paper_bandwidth",
     "risk_curve",
+    "select_parameter",
     "select_threshold",
     "threshold_coeffs",
 ]
