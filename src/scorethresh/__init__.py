@@ -14,7 +14,10 @@ from .denoising.result import Band, Denoised
 from .noise.level import estimate_sigma
 from .risk.curve import RiskCurve
 from .risk.kernel import paper_bandwidth
+from .risk.lasso import dof_lasso_ols
 from .risk.methods import (
+    BlockMixture,
+    BlockScore,
     CoupledBootstrap,
     CrossValidation,
     Fdr,
@@ -30,16 +33,19 @@ from .risk.methods import (
     Universal,
 )
 from .risk.monte_carlo import divergence
-from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Rule, Scad, Soft, Step
+from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Radial, Rule, Scad, Soft, Step
 from .sample.magnitudes import Magnitudes
 from .select.parameter import select_parameter
 from .select.parameter_result import ParameterCurve, ParameterSelection, ParameterStatus
-from .select.threshold import Selection, Status, compare, risk_curve, select_threshold
+from .select.status import Status
+from .select.threshold import Selection, compare, risk_curve, select_threshold
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Band",
+    "BlockMixture",
+    "BlockScore",
     "Bridge",
     "CoupledBootstrap",
     "CrossValidation",
@@ -61,6 +67,7 @@ __all__ = [
     "ParameterStatus",
     "Piece",
     "PiecewiseLinear",
+    "Radial",
     "RiskCurve",
     "Rule",
     "Scad",
@@ -76,6 +83,7 @@ __all__ = [
     "compare",
     "denoise",
     "divergence",
+    "dof_lasso_ols",
     "estimate_sigma",
     "paper_bandwidth",
     "risk_curve",
