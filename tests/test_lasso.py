@@ -77,12 +77,12 @@ def test_the_mean_is_the_degrees_of_freedom(rng):
     n, p, draws = 100, 40, 400
     A = correlated_design(rng, n, p)
     mean = A[:, [2, 10, 20, 30]] @ [4.0, -3.0, 3.0, 2.0]
-    penalties = np.array([1.0, 1.6])
-    true, found, count = np.empty((3, draws, 2))
+    penalties = np.array([0.5, 1.0, 1.6])
+    true, found, count = np.empty((3, draws, 3))
     for k in range(draws):
         noise = rng.normal(size=n)
         y = mean + noise
-        knots = lasso_knots(A, y, 0.2)
+        knots = lasso_knots(A, y, 0.4)
         for i, penalty in enumerate(penalties):
             support = sorted(support_at(knots, penalty))
             fit = A[:, support] @ np.linalg.lstsq(A[:, support], y, rcond=None)[0]

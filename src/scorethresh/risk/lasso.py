@@ -15,6 +15,10 @@ __all__ = ["dof_lasso_ols", "lasso_knots"]
 
 # Entries that leave or enter at penalties closer than this, relatively, are taken for one knot at a time.
 TIE = 1e-12
+# The default bandwidth, over the noise of a column, and over the penalty. Wider kernels reach knots of another density:
+# on two designs of 100 x 40 with correlation 0.9 a third of the penalty was 5 to 14% too high, a sixth within 2%. Half
+# of it is as good, and its spread is 1.4 times as large.
+BANDWIDTH, PENALTY_SHARE = 0.2, 1 / 6
 # Beyond this many bandwidths the kernel is below rounding.
 REACH = 9.0
 # Knots at most, per variable. Paths of real designs have one or two.
@@ -29,7 +33,7 @@ class Knots(NamedTuple):
     signs: Array
 
 
-def dof_lasso_ols(A: Any, y: Any, penalty: Any, *, sigma: float, bandwidth: float = 0.2) -> Any:
+def dof_lasso_ols(A: Any, y: Any, penalty: Any, *, sigma: float, bandwidth: float | None = None) -> Any:
     """Estimate the degrees of freedom of least squares on the support that the lasso finds, for any design.
 
     Parameters
@@ -42,9 +46,9 @@ def dof_lasso_ols(A: Any, y: Any, penalty: Any, *, sigma: float, bandwidth: floa
         The penalty, or several, of ``||y - A x||^2 / 2 + penalty ||x||_1``: that of scikit-learn times n.
     sigma : float
         The noise level.
-    bandwidth : float
-        The kernel's bandwidth, in units of sigma times the mean length of a column of A. A wide one has a bias at
-        small penalties, a narrow one is noisier.
+    bandwidth : float, optional
+        The kernel's bandwidth, in units of sigma times the root mean square length of a column of A. A wide one has a
+        bias at small penalties, a narrow one is noisier. By default 0.2, but at most a sixth of the penalty.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def dof_lasso_ols(A: Any, y: Any, penalty: Any, *, sigma: float, bandwidth: floa
     >>> rng = np.random.default_rng(0)
     >>> y = rng.normal(size=200)
     >>> y[:20] += 4.0
-    >>> found = dof_lasso_ols(np.eye(200), y, 2.5, sigma=1.0)
+    >>> found = dof_lasso_ols(np.eye(200), y, 2.5, sigma=1.0, bandwidth=0.2)
     >>> kernel = np.exp(-0.5 * ((np.abs(y) - 2.5) / 0.2) ** 2) / (0.2 * np.sqrt(2 * np.pi))
     >>> bool(np.isclose(found, np.sum(np.abs(y) > 2.5) + 2.5 * kernel.sum()))
     True
@@ -97,12 +101,15 @@ def dof_lasso_ols(A: Any, y: Any, penalty: Any, *, sigma: float, bandwidth: floa
     penalties = np.atleast_1d(_validate.real_array(penalty, "penalty").astype(np.float64))
     for value in penalties.flat:
         _validate.positive(value, "penalty")
-    h = _validate.positive(bandwidth, "bandwidth") * sigma * math.sqrt(float(np.mean(np.square(A).sum(axis=0))))
-    least = float(penalties.min())
-    knots = lasso_knots(A, y, max(least - REACH * h, 1e-6 * least))
+    unit = sigma * math.sqrt(float(np.mean(np.square(A).sum(axis=0))))
+    if bandwidth is None:
+        h = np.minimum(BANDWIDTH * unit, PENALTY_SHARE * penalties)
+    else:
+        h = np.full(penalties.shape, _validate.positive(bandwidth, "bandwidth") * unit)
+    knots = lasso_knots(A, y, max(float((penalties - REACH * h).min()), 1e-6 * float(penalties.min())))
     distance = penalties[..., None] - knots.penalties
     count = (distance < 0) @ knots.signs
-    found = count + penalties * (phi(distance / h) @ knots.signs) / h
+    found = count + penalties / h * (phi(distance / h[..., None]) @ knots.signs)
     return found if np.ndim(penalty) else float(found[0])
 
 
@@ -118,11 +125,14 @@ def lasso_knots(A: Array, y: Array, lowest: float) -> Knots:
     found: list[tuple[float, int, float]] = []
     active: list[int] = []
     signs: list[float] = []
-    banned: tuple[int, float] | None = None  # what has just left, or come in, must not do so at once again
+    # A piece is linear: what has just come in at 0 cannot reach 0 again, nor what has just left its bound.
+    newest: int | None = None
+    banned: tuple[int, float] | None = None
     if level > lowest:
         first = int(np.abs(correlation).argmax())
         active, signs = [first], [float(np.sign(correlation[first]))]
         found.append((level, first, 1.0))
+        newest = first
     while active and len(found) < MAX_KNOTS * p:
         part = A[:, active]
         s = np.array(signs)
@@ -134,7 +144,7 @@ def lasso_knots(A: Array, y: Array, lowest: float) -> Knots:
             leave = both[:, 0] / both[:, 1]
             enter = [a / (1 - b), -a / (1 + b)]
         for k, at in enumerate(leave):
-            if best < at < level * (1 - TIE):
+            if best < at < level * (1 - TIE) and active[k] != newest:
                 best, event = float(at), (active[k], -1.0, 0.0)
         for side, times in zip((1.0, -1.0), enter, strict=True):
             times = np.where(np.isfinite(times) & (times < level * (1 - TIE)), times, -np.inf)
@@ -148,8 +158,9 @@ def lasso_knots(A: Array, y: Array, lowest: float) -> Knots:
             break
         variable, change, side = event
         found.append((best, variable, change))
-        level, banned = best, None
+        level, newest, banned = best, None, None
         if change > 0:
+            newest = variable
             active.append(variable)
             signs.append(side)
         else:
