@@ -4,6 +4,7 @@
     python benchmarks/bench_parameter.py images --draws 1
     python benchmarks/bench_parameter.py --develop        # the pictures that step and probes were looked at on
     python benchmarks/bench_parameter.py --show           # print the tables of the last run
+    python benchmarks/bench_parameter.py blocks limits    # thresholds of blocks; cases where it is weak
 
 Regret is the squared error at the chosen parameter over the least among those tried, for the same data. Rivals choose
 among the same parameters: scikit-image's `calibrate_denoiser` (J-invariance), Monte Carlo SURE with one one-sided probe
@@ -236,6 +237,118 @@ def tasks(options):
     return [t for t in out if t[0] in options.tables]
 
 
+# Blocks: the share of blocks with a signal, and how far their norm lies beyond that of noise, less 1.
+BLOCKS = [(share, height) for share in (0.02, 0.1, 0.3) for height in (3.0, 5.0, 9.0)]
+BLOCK_METHODS = {
+    "mixture (default)": st.BlockMixture(),
+    "mixture, plain": st.BlockMixture(null=0),
+    "kernel": st.BlockScore(),
+}
+FINE = np.append(np.arange(0.0, 16.0, 1 / 32), 60.0)
+
+
+def block_draw(task):
+    """Risk at the chosen threshold over the least, by noncentral chi-squares, for each method."""
+    blocks, size, (share, height), seed = task
+    height += np.sqrt(size) - 1
+    count = int(np.ceil(share * blocks))
+    truth = (blocks - count) * block_risk(size, 0.0) + count * block_risk(size, height)
+    y = np.random.default_rng([seed, blocks, size]).normal(size=(blocks, size))
+    y[:count, 0] += height
+    out = {}
+    for name, method in BLOCK_METHODS.items():
+        t = st.select_threshold(y, sigma=1.0, block_axis=-1, method=method).threshold
+        out[name] = np.interp(min(t, FINE[-1]), FINE, truth) / truth.min()
+    return task, out
+
+
+@functools.cache
+def block_risk(size, mean):
+    from scipy.special import chndtr
+
+    delta = mean**2
+    low, high = (chndtr(FINE**2, size + k, delta) for k in (2, 4))
+    return size - size * low - delta * high + 2 * delta * low
+
+
+def show_blocks(draws):
+    for blocks in (256, 1024, 4096):
+        for size in (2, 4, 16):
+            todo = [(blocks, size, signal, k) for signal in BLOCKS for k in range(draws)]
+            with ProcessPoolExecutor(os.cpu_count()) as pool:
+                found = [out for _, out in pool.map(block_draw, todo, chunksize=4)]
+            cells = []
+            for name in BLOCK_METHODS:
+                means = np.mean(np.reshape([out[name] for out in found], (len(BLOCKS), draws)), axis=1)
+                cells.append(f"{name} {means.mean():.3f} / {means.max():.2f}")
+            print(f"{blocks} blocks of {size}: " + ", ".join(cells), flush=True)
+
+
+def lasso_refit(y, penalty, *, A):
+    """Least squares on the support that the lasso finds."""
+    from sklearn.linear_model import Lasso
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = Lasso(alpha=penalty / y.size, fit_intercept=False, tol=1e-8, max_iter=10_000).fit(A, y).coef_
+    support = np.flatnonzero(x)
+    return A[:, support] @ np.linalg.lstsq(A[:, support], y, rcond=None)[0]
+
+
+def lasso_draw(seed):
+    rng = np.random.default_rng(seed)
+    correlation = 0.9 ** np.abs(np.subtract.outer(np.arange(40), np.arange(40)))
+    A = rng.normal(size=(100, 40)) @ np.linalg.cholesky(correlation).T
+    A /= np.linalg.norm(A, axis=0)
+    x0 = A[:, [2, 10, 20, 30]] @ [6.0, -5.0, 4.0, 3.0]
+    y = x0 + rng.normal(size=100)
+    penalties = np.geomspace(0.2, 4, 12)
+    function = functools.partial(lasso_refit, A=A)
+    losses = np.array([np.sum((function(y, p) - x0) ** 2) for p in penalties])
+    found = st.select_parameter(function, y, penalties, sigma=1.0, probes=20)
+    fits = np.array([np.sum((y - function(y, p)) ** 2) for p in penalties])
+    knots = int(np.argmin(fits + 2 * st.dof_lasso_ols(A, y, penalties, sigma=1.0)))
+    folds = np.array_split(rng.permutation(100), 5)
+    errors = np.zeros(penalties.size)
+    for fold in folds:
+        rest = np.setdiff1d(np.arange(100), fold)
+        for k, p in enumerate(penalties):
+            from sklearn.linear_model import Lasso
+
+            x = Lasso(alpha=p / 100, fit_intercept=False).fit(A[rest], y[rest]).coef_
+            support = np.flatnonzero(x)
+            fit = np.linalg.lstsq(A[rest][:, support], y[rest], rcond=None)[0]
+            errors[k] += np.sum((y[fold] - A[fold][:, support] @ fit) ** 2)
+    chosen = {"select_parameter": np.argmin(found.curve.risk), "dof_lasso_ols": knots, "5 folds": np.argmin(errors)}
+    return {name: losses[k] / losses.min() for name, k in chosen.items()}
+
+
+def show_limits(draws):
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(lasso_draw, range(10 * draws)))
+    print("refit of the lasso, 100 x 40: regret, mean / worst")
+    for name in found[0]:
+        print(f"  {name:18} {np.mean([f[name] for f in found]):.2f} / {np.max([f[name] for f in found]):.2f}")
+    print("pictures, P = 16384: regret, mean / worst")
+    cases = {"sigma right": 1.0, "sigma 10% low": 0.9, "sigma 10% high": 1.1, "5% impulses": 1.0}
+    for case, factor in cases.items():
+        for name in ("DWT, hard", "total variation", "median"):
+            function, grid, _ = IMAGES[name]
+            regrets = []
+            for source in REPORTED:
+                for k in range(draws):
+                    rng = np.random.default_rng([k, 7])
+                    x = picture(source, 128)
+                    y = x + rng.normal(0.0, 20.0, x.shape)
+                    if case == "5% impulses":
+                        y = np.where(rng.random(x.shape) < 0.05, RANGE * rng.integers(0, 2, x.shape), y)
+                    parameters = grid(20.0)
+                    losses = np.array([np.sum((function(y, p) - x) ** 2) for p in parameters])
+                    found = st.select_parameter(function, y, parameters, sigma=20.0 * factor)
+                    regrets.append(losses[int(np.argmin(found.curve.risk))] / losses.min())
+            print(f"  {case:15} {name:16} {np.mean(regrets):.3f} / {np.max(regrets):.2f}", flush=True)
+
+
 HEADER = [
     "table",
     "estimator",
@@ -295,7 +408,13 @@ def main():
         with options.csv.open(newline="") as file:
             report(list(csv.reader(file))[1:])
         return
+    if "blocks" in options.tables:
+        show_blocks(7 * options.draws)
+    if "limits" in options.tables:
+        show_limits(options.draws)
     todo = tasks(options)
+    if not todo:
+        return
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         rows = [row for some in tqdm(pool.map(draw, todo, chunksize=2), total=len(todo), leave=False) for row in some]
     with options.csv.open("w", newline="") as file:

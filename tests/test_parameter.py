@@ -126,6 +126,21 @@ def test_risk_of_a_linear_estimator_and_its_spread(rng, kind):
     assert math.sqrt(np.mean(stderrs**2)) == pytest.approx(spread, rel=0.06)
 
 
+def test_risk_is_its_definition(rng):
+    """Both residuals at the moved points, one by one, for a function that jumps."""
+    y, level, weights = 2 * rng.normal(size=50), np.linspace(1, 2, 50), rng.uniform(1, 2, 50)
+    noise, h = GaussianNoise(level), 0.3
+    risks, totals = [], []
+    for w in noise.draws(y, 3, 7):
+        ahead, behind = hard(y + h * w, 2.0), hard(y - h * w, 2.0)
+        residual = (weights * (y - ahead) ** 2).sum() / 2 + (weights * (y - behind) ** 2).sum() / 2
+        totals.append((weights * w * (ahead - behind)).sum() / (2 * h))
+        risks.append(residual - (weights * level**2).sum() + 2 * totals[-1])
+    found = monte_carlo_risk(lambda z: hard(z, 2.0), y, noise, ProbePlan(h, 3, 7), weights)
+    assert found.risk == pytest.approx(np.mean(risks), rel=1e-12)
+    assert found.divergence == pytest.approx(np.mean(totals), rel=1e-12)
+
+
 def test_covariance_products_are_those_of_the_matrix(rng):
     power = np.abs(np.fft.fft(rng.normal(size=12))) ** 2
     v = rng.normal(size=12)
@@ -309,6 +324,7 @@ def test_inputs_stay_and_dtypes_stay(rng):
         np.testing.assert_array_equal(y, before)
         assert seen[-1] == (dtype if dtype != np.int16 else np.float64)
         assert found.estimate.dtype == seen[-1]
+        np.testing.assert_allclose(found.estimate, found.parameter * before, rtol=1e-6)
     again = st.select_parameter(rude, y, [0.2, 0.9], sigma=10.0)
     np.testing.assert_array_equal(again.curve.risk, found.curve.risk)
     other = st.select_parameter(rude, y, [0.2, 0.9], sigma=10.0, seed=1)
