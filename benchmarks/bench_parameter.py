@@ -9,7 +9,8 @@
 Regret is the squared error at the chosen parameter over the least among those tried, for the same data. Rivals choose
 among the same parameters: scikit-image's `calibrate_denoiser` (J-invariance), Monte Carlo SURE with one one-sided probe
 as deepinv computes it (a step of 0.01 of the range, residual at y), the same with a step of 0.01 noise levels, and
-cross-validation for scikit-learn's regressors. Writes benchmarks/parameter.csv with every draw.
+cross-validation for scikit-learn's regressors. Writes benchmarks/parameter.csv with the mean and the worst of the
+draws of every picture or signal.
 """
 
 import argparse
@@ -365,34 +366,47 @@ HEADER = [
 ]
 
 
-def report(rows):
-    rows = [dict(zip(HEADER, row, strict=True)) for row in rows]
+CELLS = ["table", "estimator", "data", "size", "jumps", "method", "regret", "worst", "covered", "calls", "draws"]
+
+
+def summary(rows):
+    """Return per estimator, picture and method: mean and worst regret over the draws and noise levels, and coverage."""
+    groups = {}
     for row in rows:
-        row.update({key: float(row[key]) for key in ("regret", "covered", "calls")}, size=int(float(row["size"])))
-        row["jumps"] = str(row["jumps"]) == "True"
-    for table in dict.fromkeys(row["table"] for row in rows):
-        for size in sorted({row["size"] for row in rows}):
-            here = [row for row in rows if row["table"] == table and row["size"] == size]
-            if not here:
-                continue
-            methods = list(dict.fromkeys(row["method"] for row in here))
-            print(
-                f"\n{table}, P = {size}: regret, mean / worst; in brackets the share of draws within 2 standard errors"
-            )
-            print(f"{'':18}" + "".join(f"{m:>24}" for m in methods))
-            groups = {n: [r for r in here if r["estimator"] == n] for n in dict.fromkeys(r["estimator"] for r in here)}
-            groups["all smooth"] = [r for r in here if not r["jumps"]]
-            groups["all that jump"] = [r for r in here if r["jumps"]]
-            for name, group in groups.items():
-                cells = []
-                for method in methods:
-                    some = [r for r in group if r["method"] == method]
-                    regrets, covered = ([r[key] for r in some] for key in ("regret", "covered"))
-                    text = f"{np.mean(regrets):.3f} / {np.max(regrets):.2f}" if some else ""
-                    if some and not np.isnan(covered[0]):
-                        text += f" ({np.mean(covered):4.0%})"
-                    cells.append(f"{text:>24}")
-                print(f"{name:18}" + "".join(cells))
+        row = dict(zip(HEADER, row, strict=True))
+        groups.setdefault(tuple(row[key] for key in CELLS[:6]), []).append(row)
+    out = []
+    for key, some in groups.items():
+        regrets, covered, calls = ([float(row[name]) for row in some] for name in ("regret", "covered", "calls"))
+        means = f"{np.mean(regrets):.4f}", f"{max(regrets):.4f}", f"{np.mean(covered):.3f}", f"{np.mean(calls):.0f}"
+        out.append([*key, *means, len(some)])
+    return out
+
+
+def report(rows):
+    rows = [dict(zip(CELLS, map(str, row), strict=True)) for row in rows]
+    for table, size in dict.fromkeys((row["table"], row["size"]) for row in rows):
+        here = [row for row in rows if (row["table"], row["size"]) == (table, size)]
+        methods = list(dict.fromkeys(row["method"] for row in here))
+        print(f"\n{table}, P = {size}: regret, mean / worst; in brackets the share of draws within 2 standard errors")
+        print(f"{'':18}" + "".join(f"{m:>24}" for m in methods))
+        groups = {n: [r for r in here if r["estimator"] == n] for n in dict.fromkeys(r["estimator"] for r in here)}
+        groups["all smooth"] = [r for r in here if r["jumps"] != "True"]
+        groups["all that jump"] = [r for r in here if r["jumps"] == "True"]
+        groups["all"] = here
+        for name, group in groups.items():
+            cells = [cell([r for r in group if r["method"] == method]) for method in methods]
+            print(f"{name:18}" + "".join(f"{text:>24}" for text in cells))
+
+
+def cell(rows):
+    """Mean and worst regret, and coverage where there is one."""
+    if not rows:
+        return ""
+    regret, covered = (np.array([float(r[key]) for r in rows]) for key in ("regret", "covered"))
+    draws = [int(r["draws"]) for r in rows]
+    text = f"{np.average(regret, weights=draws):.3f} / {max(float(r['worst']) for r in rows):.2f}"
+    return text if np.isnan(covered[0]) else text + f" ({np.average(covered, weights=draws):4.0%})"
 
 
 def main():
@@ -418,8 +432,8 @@ def main():
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         rows = [row for some in tqdm(pool.map(draw, todo, chunksize=2), total=len(todo), leave=False) for row in some]
     with options.csv.open("w", newline="") as file:
-        csv.writer(file).writerows([HEADER, *rows])
-    report(rows)
+        csv.writer(file).writerows([CELLS, *summary(rows)])
+    report(summary(rows))
 
 
 if __name__ == "__main__":
