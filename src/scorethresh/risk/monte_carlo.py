@@ -305,7 +305,8 @@ def monte_carlo_risk(
 
     The error of this estimate about the loss ``|x - x0|^2`` has, for a given y, the variance
     ``4 r' W Sigma W r + 4 tr(Sigma W J Sigma W J) - 2 tr(Sigma W Sigma W)`` [1]_, r the residual and J the derivative.
-    The middle term is estimated by ``d' W Sigma W d``. The spread over the probes is added.
+    The middle term is estimated by ``d' W Sigma W d``, which is too large for estimators that jump. The spread over the
+    probes is added.
 
     References
     ----------
