@@ -18,8 +18,8 @@ __all__ = ["Range", "Space", "as_space"]
 # A positive range is searched on a logarithmic scale if it spans at least this factor.
 LOG_FACTOR = 10.0
 # Evaluations per number in a range. On pieces of 64 x 64 of camera, coins, aero and ascent, two noise levels and three
-# filters, the least risk found was at most 0.3 standard errors above that of a grid of 150 values, and the error 0.6%
-# larger in the mean. With 12 evaluations it was 0.6 standard errors and 3%.
+# filters, the least risk found was at most 0.3 standard errors above that of a grid of 150 values, 0.02 in the mean.
+# With 12 evaluations it was 0.7 and 0.2, with 48 0.03 and below 0.
 EVALUATIONS = 24
 # The share of a range next to its ends that counts as an end: that of the last but one division into three.
 EDGE_SHARE = 1 / 54
@@ -104,11 +104,16 @@ class Space:
         """
         from scipy.optimize import direct
 
-        def at(point: Array) -> float:
-            chosen = {name: some.at(float(x)) for (name, some), x in zip(self.ranges.items(), point, strict=True)}
-            return risk(self.parameter({**fixed, **chosen}))
-
         count = EVALUATIONS * len(self.ranges)
+        seen: list[float] = []
+
+        def at(point: Array) -> float:
+            if len(seen) == count:  # DIRECT looks at its limit between two rounds only
+                return max(seen)
+            chosen = {name: some.at(float(x)) for (name, some), x in zip(self.ranges.items(), point, strict=True)}
+            seen.append(risk(self.parameter({**fixed, **chosen})))
+            return seen[-1]
+
         direct(at, [(0.0, 1.0)] * len(self.ranges), maxfun=count, locally_biased=True)
 
 
