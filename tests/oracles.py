@@ -44,15 +44,16 @@ def terms(y, threshold, sigma, rule, h):
 
 
 def block_terms(norms, threshold, sigma, rule, size, h):
-    """Each block's term of block SCORE and of its DOF, for the rule on the norm and a boxcar of half-width h."""
+    """Risk, DOF and the blocks' terms of the risk by block SCORE, for the rule on the norm and a Gaussian kernel."""
     risk, dof = [], []
     for r in map(float, norms):
         value = float(rule(r, threshold))
         divergence = float(rule.derivative(r, threshold)) + (size - 1) * (value / r if r > 0 else 0.0)
-        divergence += sum(height / (2 * h) for at, height in rule.jumps(threshold) if at - h <= r < at + h)
+        for at, height in rule.jumps(threshold):
+            divergence += height * math.exp(-0.5 * ((r - at) / h) ** 2) / (math.sqrt(2 * math.pi) * h)
         risk.append((r - value) ** 2 - size * sigma**2 + 2 * sigma**2 * divergence)
         dof.append(divergence)
-    return math.fsum(risk), math.fsum(dof)
+    return math.fsum(risk), math.fsum(dof), risk
 
 
 def block_hard_exact(size, threshold, mean_norm):
@@ -355,3 +356,31 @@ def stein_sums_direct(y, sigma, starts, terms, position, bandwidth):
         k = sum(math.exp(-0.5 * (d / bandwidth) ** 2) for d in (z - position, z + position))
         out += [slope, s, s * s, k, k * k, k * s]
     return out
+
+
+# Blocks.
+
+
+def noncentral_chi_mp(r, mean_norm, size):
+    """The density of the norm of a block of normals of level 1 around a mean of that norm, by its Bessel function."""
+    r, m, v = mp.mpf(r), mp.mpf(mean_norm), mp.mpf(size) / 2 - 1
+    if m == 0:
+        return r ** (size - 1) * mp.exp(-(r**2) / 2) / (mp.mpf(2) ** v * mp.gamma(v + 1))
+    return r * (r / m) ** v * mp.exp(-(r**2 + m**2) / 2) * mp.besseli(v, r * m)
+
+
+def block_risk_quad(rule, size, threshold, mean_norm, kinks):
+    """Risk and DOF of a rule on the norm at one mean, sigma = 1: Stein's formula by quadrature over the norm."""
+    edges = sorted({0.0, *(k for k in kinks if k > 0), mean_norm + math.sqrt(size) + 10})
+
+    def expect_norm(f):
+        return math.fsum(
+            integrate.quad(
+                lambda r: f(r) * float(noncentral_chi_mp(r, mean_norm, size)), a + 1e-12, b - 1e-12, epsabs=1e-11
+            )[0]
+            for a, b in itertools.pairwise(edges)
+        )
+
+    dof = expect_norm(lambda r: float(rule.derivative(r, threshold)) + (size - 1) * float(rule(r, threshold)) / r)
+    dof += sum(height * float(noncentral_chi_mp(at, mean_norm, size)) for at, height in rule.jumps(threshold))
+    return expect_norm(lambda r: (r - float(rule(r, threshold))) ** 2) - size + 2 * dof, dof

@@ -15,10 +15,10 @@ SOURCE = Path(st.__file__).parent
 ORDER = [
     "_validate _normal _progress _threads _arrays _kernels",
     "noise.covariance noise.clipping noise.anscombe rules frames",
+    "noise",
     "sample",
     "risk",
     "select",
-    "noise",
     "denoising",
     "io viz sklearn",
     "plot report estimator",
@@ -74,7 +74,9 @@ DOORS = {
     ("risk/methods/__init__.py", "as_method"),
     ("risk/methods/score.py", "_as_jump"),
     ("rules/__init__.py", "as_rule"),
-    ("select/threshold.py", "_data_and_thresholds"),
+    ("select/space.py", "_axis"),
+    ("select/space.py", "as_space"),
+    ("select/tried.py", "data_and_thresholds"),
     ("select/threshold.py", "compare"),
 }
 

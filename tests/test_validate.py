@@ -16,7 +16,6 @@ BAD_Y = [
     (np.array([1, None], dtype=object), TypeError, "y must hold real numbers, got dtype object"),
     (np.array([True, False]), TypeError, "y must hold real numbers, got dtype bool"),
     (np.array(["2020-01-01"], dtype="datetime64[D]"), TypeError, "y must hold real numbers"),
-    (np.array([1 + 2j, 3]), TypeError, r"y is complex, which is not supported yet.*y\.real and y\.imag"),
     (np.ma.masked_array([1.0, 2.0], [True, False]), TypeError, r"y is a masked array.*y\.compressed\(\)"),
     ([1.0, np.nan, np.nan], ValueError, r"y holds 2 NaN or infinite entries out of 3.*np\.isfinite\(y\)"),
     ([1.0, np.inf], ValueError, "y holds 1 NaN or infinite entries out of 2"),
@@ -31,11 +30,26 @@ def test_bad_data(function, y, error, message):
         function(y, sigma=1.0)
 
 
-@pytest.mark.parametrize(("y", "error", "message"), BAD_Y)
+COMPLEX_Y = (np.array([1 + 2j, 3]), TypeError, r"y is complex, which is not supported yet.*y\.real and y\.imag")
+
+
+@pytest.mark.parametrize(("y", "error", "message"), [*BAD_Y, COMPLEX_Y])
 def test_bad_data_elsewhere(y, error, message):
     for function in (st.Magnitudes.exact, st.estimate_sigma, lambda v: st.Magnitudes.compress(v, sigma=1.0)):
         with pytest.raises(error, match=message):
             function(y)
+
+
+@pytest.mark.parametrize("function", [st.select_threshold, st.risk_curve])
+def test_bad_complex_data(function):
+    for y, error, message in (
+        (np.array([], dtype=complex), ValueError, "y is empty"),
+        (np.array(1j), ValueError, "y must be an array|must be an array"),
+        (np.ma.masked_array([1j, 2.0], [True, False]), TypeError, "y is a masked array"),
+        (np.array([1j, np.nan]), ValueError, "y holds 1 NaN or infinite entries out of 2"),
+    ):
+        with pytest.raises(error, match=message):
+            function(y, sigma=1.0)
 
 
 def test_bad_data_in_a_large_array_is_found_in_the_one_pass():

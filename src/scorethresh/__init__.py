@@ -14,7 +14,10 @@ from .denoising.result import Band, Denoised
 from .noise.level import estimate_sigma
 from .risk.curve import RiskCurve
 from .risk.kernel import paper_bandwidth
+from .risk.lasso import dof_lasso_ols
 from .risk.methods import (
+    BlockMixture,
+    BlockScore,
     CoupledBootstrap,
     CrossValidation,
     Fdr,
@@ -29,14 +32,20 @@ from .risk.methods import (
     Sure,
     Universal,
 )
-from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Rule, Scad, Soft, Step
+from .risk.monte_carlo import divergence
+from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Radial, Rule, Scad, Soft, Step
 from .sample.magnitudes import Magnitudes
-from .select.threshold import Selection, Status, compare, risk_curve, select_threshold
+from .select.parameter import select_parameter
+from .select.parameter_result import ParameterCurve, ParameterSelection, ParameterStatus
+from .select.status import Status
+from .select.threshold import Selection, compare, risk_curve, select_threshold
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Band",
+    "BlockMixture",
+    "BlockScore",
     "Bridge",
     "CoupledBootstrap",
     "CrossValidation",
@@ -53,8 +62,12 @@ __all__ = [
     "Method",
     "Mixture",
     "Oracle",
+    "ParameterCurve",
+    "ParameterSelection",
+    "ParameterStatus",
     "Piece",
     "PiecewiseLinear",
+    "Radial",
     "RiskCurve",
     "Rule",
     "Scad",
@@ -69,9 +82,12 @@ __all__ = [
     "Universal",
     "compare",
     "denoise",
+    "divergence",
+    "dof_lasso_ols",
     "estimate_sigma",
     "paper_bandwidth",
     "risk_curve",
+    "select_parameter",
     "select_threshold",
     "threshold_coeffs",
 ]

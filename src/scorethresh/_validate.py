@@ -100,6 +100,14 @@ def positive(value: Any, name: str, remedy: str = "") -> float:
     return checked
 
 
+def whole(value: Any, name: str, least: int, remedy: str = "") -> int:
+    """Return `value` as an integer of at least `least`; refuse floats and booleans."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
+        msg = f"{name} must be a whole number of at least {least}, got {value!r}.{remedy}"
+        raise ValueError(msg)
+    return int(value)
+
+
 def threshold(value: Any) -> Any:
     """Return `value`, a threshold or an array of them, as float64; refuse negative ones and NaN."""
     t = real_array(value, "threshold").astype(np.float64)
@@ -155,6 +163,7 @@ def unknown(what: str, name: Any, known: Iterable[str], remedy: str) -> ValueErr
 # The extra of this package that brings an optional package. Others are installed under their own name.
 _EXTRAS = {
     "PIL": "cli",
+    "joblib": "sklearn",
     "matplotlib": "plot",
     "rich": "cli",
     "sklearn": "sklearn",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import cropped, reflect_index
+from .._arrays import Floats, cropped, reflect_index
 from .._validate import Array
 
 # Smallest noise variance behind a filter, over that of white noise of the same level. It stands for the rounding of
@@ -18,7 +18,7 @@ MIN_RELATIVE_VARIANCE = 1e-8
 
 
 class Covariance(abc.ABC):
-    """The covariance of noise with mean zero. A subclass states all four members."""
+    """The covariance of noise with mean zero. A subclass states all five members."""
 
     @property
     @abc.abstractmethod
@@ -45,6 +45,10 @@ class Covariance(abc.ABC):
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Draw noise. Axes in front of those of the noise hold independent draws."""
 
+    @abc.abstractmethod
+    def times(self, values: Floats) -> Floats:
+        """Return the covariance matrix times `values`, real or complex, on the grid of the noise."""
+
 
 @dataclass(frozen=True)
 class White(Covariance):
@@ -70,6 +74,11 @@ class White(Covariance):
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Draw noise."""
         return self.sigma * rng.normal(size=shape)
+
+    def times(self, values: Floats) -> Floats:
+        """Return ``sigma^2 values``."""
+        out: Floats = self.sigma**2 * values
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +124,11 @@ class Stationary(Covariance):
         white = rng.normal(size=lead + self.power.shape)
         drawn = np.fft.ifftn(np.fft.fftn(white, axes=axes) * np.sqrt(self.power), axes=axes).real
         return np.ascontiguousarray(cropped(drawn, map(slice, shape[len(lead) :])))
+
+    def times(self, values: Floats) -> Floats:
+        """Return the circular convolution of `values` with the covariance."""
+        out: Floats = np.fft.ifftn(np.fft.fftn(values) * self.power)
+        return out if np.iscomplexobj(values) else out.real
 
 
 def reflected_variance(rows: Array, n: int) -> Array:

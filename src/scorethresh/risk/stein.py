@@ -30,7 +30,9 @@ def stein_curve(
     """
     tried = finite_part(thresholds)
     if sample.cells is not None and tried.size:
-        _check_cells(sample.cells, tried, rule, sigma, kernel)
+        # Bandwidths that vary, and those of other shapes, exceed the paper's if there are many entries.
+        fixed = kernel is not None and not callable(kernel.bandwidth)
+        check_cells(sample.cells, tried, rule, kernel.bandwidth * sigma if fixed else np.inf)  # type: ignore[union-attr, operator]
     # Rows: dof, risk, and the sum over entries of the squared terms of the risk; in units of sigma.
     sums = np.zeros((3, thresholds.size))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -79,8 +81,8 @@ def add_jump(smooth: RiskCurve, rule: Rule, density: Callable[[Array], Array]) -
     return dataclasses.replace(smooth, risk=or_infinity(risk), dof=or_infinity(dof))
 
 
-def _check_cells(cells: Cells, thresholds: Array, rule: Rule, sigma: float, kernel: Kernel | None) -> None:
-    """Raise if a sample on these cells cannot serve the rule, the thresholds or the kernel."""
+def check_cells(cells: Cells, thresholds: Array, rule: Rule, bandwidth: float) -> None:
+    """Raise if a sample on these cells cannot serve the rule, the thresholds or a kernel of that bandwidth."""
     kinks = kinks_of(rule, thresholds)
     missing = kinks[~cells.have(kinks)]
     what = f"{missing[0]:.17g} and {missing.size - 1} more are not edges of its cells" if missing.size else ""
@@ -92,9 +94,6 @@ def _check_cells(cells: Cells, thresholds: Array, rule: Rule, sigma: float, kern
             "rule to Magnitudes.compress, or use Magnitudes.exact(y)."
         )
         raise ValueError(msg)
-    # Bandwidths that vary, and those of other shapes, exceed the paper's if there are many entries.
-    fixed = kernel is not None and not callable(kernel.bandwidth)
-    bandwidth = kernel.bandwidth * sigma if fixed else np.inf  # type: ignore[union-attr, operator]
     if bandwidth < cells.bandwidth * (1 - 1e-9):
         msg = (
             f"this sample was compressed for bandwidths of at least {cells.bandwidth:.8g}, got "

@@ -6,12 +6,13 @@ from typing import Any
 
 from .. import _validate
 from .base import Odd, Rule, complete, entry_rule, jumps_of, kinks_of, original
-from .blocks import Radial
+from .blocks import Blocks, Radial, as_blocks
 from .piecewise import Firm, Hard, Piece, PiecewiseLinear, Scad, Soft, Step
 from .smooth import Bridge, Garrote
 
 __all__ = [
     "RULES",
+    "Blocks",
     "Bridge",
     "Firm",
     "Garrote",
@@ -24,6 +25,7 @@ __all__ = [
     "Scad",
     "Soft",
     "Step",
+    "as_blocks",
     "as_rule",
     "complete",
     "entry_rule",

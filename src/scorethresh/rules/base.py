@@ -201,7 +201,7 @@ def entry_rule(rule: Any, method: object) -> Rule:
     if checked.block_size > 1:
         msg = (
             f"{method!r} treats entries one by one, got the rule {rule!r} on blocks of {checked.block_size} entries. "
-            "Use BlockScore()."
+            "Use BlockMixture() or BlockScore()."
         )
         raise ValueError(msg)
     return checked

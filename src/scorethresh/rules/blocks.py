@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _validate
 from .base import Rule, entry_rule
 
-__all__ = ["Radial"]
+__all__ = ["Blocks", "Radial", "as_blocks"]
 
 
 @dataclass(frozen=True)
@@ -79,3 +80,55 @@ class Radial(Rule):
     def kinks(self, threshold: Any) -> Sequence[Any]:
         """Return the norms at which the rule is not smooth."""
         return self.rule.kinks(threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Data whose entries are decided on together: along an axis, and real and imaginary parts.
+
+    Attributes
+    ----------
+    y : ndarray
+        The data.
+    axis : int or None
+        The axis of the blocks. None if every complex number is a block of its own.
+    """
+
+    y: NDArray[Any]
+    axis: int | None
+
+    @property
+    def size(self) -> int:
+        """The number of entries in a block, real and imaginary parts counted."""
+        length = 1 if self.axis is None else self.y.shape[self.axis]
+        return int(length * (1 + np.iscomplexobj(self.y)))
+
+    @property
+    def norms(self) -> NDArray[np.float64]:
+        """The norm of every block."""
+        magnitudes: NDArray[np.float64] = np.abs(self.y).astype(np.float64)
+        return magnitudes if self.axis is None else np.hypot.reduce(magnitudes, axis=self.axis)
+
+    def apply(self, rule: Rule, threshold: float) -> NDArray[Any]:
+        """Return the data with every block scaled as the rule scales its norm, in the precision of the data."""
+        norms = self.norms
+        # The rule returns 0 or more; a block of norm 0 stays.
+        factor = np.divide(rule(norms, threshold), norms, out=np.zeros_like(norms), where=norms > 0)
+        kept = factor if self.axis is None else np.expand_dims(factor, self.axis)
+        single = self.y.dtype in (np.float32, np.complex64)
+        out: NDArray[Any] = self.y * kept.astype(np.float32 if single else np.float64)
+        return out
+
+
+def as_blocks(y: Any, axis: Any) -> Blocks:
+    """Return data as blocks along an axis, checked; without an axis y must be complex."""
+    a = np.asarray(y)
+    # Their parts are checked as any real data are.
+    whole = a.dtype.kind != "c" or isinstance(y, np.ma.MaskedArray)
+    _validate.data(y if whole else np.stack([a.real, a.imag]))
+    if axis is not None:
+        axis = _validate.whole(axis, "block_axis", -a.ndim, f" y has {a.ndim} axes.")
+        if axis >= a.ndim:
+            msg = f"block_axis must be below {a.ndim}, the number of axes of y, got {axis}."
+            raise ValueError(msg)
+    return Blocks(a if a.dtype.kind in "fc" else a.astype(np.float64), axis)

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._validate import Array
 from ..risk.curve import RiskCurve
-from ..risk.methods import METHODS, BlockMethod, Method, Score, Selector, as_method
-from ..rules import Rule, as_rule, entry_rule, original
+from ..risk.methods import BLOCK_METHODS, METHODS, BlockMethod, Method, Score, Selector, as_method
+from ..rules import Blocks, Radial, Rule, as_blocks, as_rule, entry_rule, original
 from ..sample.cells import Cells
 from ..sample.magnitudes import SMALL, Magnitudes, default_thresholds, gather
 from .status import Status
+from .tried import data_and_thresholds
 
 __all__ = ["Selection", "Status", "compare", "risk_curve", "select_threshold"]
 
@@ -37,25 +38,30 @@ def risk_curve(
     sigma: float | None = None,
     rule: str | Rule = "hard",
     method: str | Method | Selector = DEFAULT,
+    block_axis: int | None = None,
 ) -> RiskCurve:
     """Estimate the risk of a thresholding rule at many thresholds.
 
     Parameters
     ----------
     y : array_like or Magnitudes
-        Noisy coefficients ``x0 + w`` with w white Gaussian, of any shape and real dtype; or their sample.
+        Noisy coefficients ``x0 + w`` with w white Gaussian, of any shape; or their sample. Complex numbers are kept or
+        killed by their modulus.
     thresholds : array_like, "all" or None
         Ascending, in units of y; infinity sets everything to zero. None is a grid from 0 past the universal threshold
         ``sigma sqrt(2 log P)``, and infinity. ``"all"`` is 0, the number just above each distinct ``|y_i|``, where
         the estimate changes, and infinity.
     sigma : float
-        Standard deviation of w. `estimate_sigma` estimates it.
+        Standard deviation of w (of one part, if y is complex). `estimate_sigma` estimates it.
     rule : str or Rule
         What is done to the entries: ``"hard"``, ``"soft"``, ``"step"``, ``"firm"``, ``"garrote"``, ``"scad"``,
         ``"bridge"``, or an object.
     method : str or Method
         How the risk is estimated: a name, or an object such as ``Score(bandwidth=0.3)``. The default, ``"mixture"``,
-        picked the best thresholds at every size in docs/evidence.md; ``"score"`` is the paper's.
+        picked the best thresholds at every size in docs/evidence.md; ``"score"`` is the paper's. For blocks there are
+        these two.
+    block_axis : int, optional
+        The axis along which entries form blocks. A block is kept or killed as a whole, by its norm.
 
     Returns
     -------
@@ -83,26 +89,43 @@ def risk_curve(
     >>> curve.risk.round(1)
     array([805.4, 277.6,  55.2,  54. ])
     """
-    method = as_method(method)
-    if not isinstance(method, Method):
-        msg = f"{method!r} picks a threshold without estimating a risk. Use select_threshold, or another method."
+    sigma, blocks = _validate.noise_level(sigma), _blocks_of(y, block_axis)
+    chosen, rule = _method_and_rule(method, as_rule(rule), blocks)
+    if not isinstance(chosen, Method):
+        msg = f"{chosen!r} picks a threshold without estimating a risk. Use select_threshold, or another method."
         raise TypeError(msg)
-    rule, sigma = as_rule(rule), _validate.noise_level(sigma)
-    data, tried = _data_and_thresholds(y, thresholds, sigma, rule)
-    found = None
-    if isinstance(method, Score) and not isinstance(data, Magnitudes):
-        found = method.direct(data, tried, sigma=sigma, rule=rule)
-    return _curve(data, thresholds, sigma, rule, method)[1] if found is None else found
+    data, tried = data_and_thresholds(y if blocks is None else blocks.norms, thresholds, sigma, rule)
+    direct = None
+    if isinstance(chosen, Score) and not isinstance(data, Magnitudes):
+        direct = chosen.direct(data, tried, sigma=sigma, rule=rule)
+    return _curve(data, thresholds, sigma, chosen, rule)[1] if direct is None else direct
+
+
+def _blocks_of(y: Any, block_axis: int | None) -> Blocks | None:
+    """Return the blocks of y; None if entries are decided on one by one."""
+    if isinstance(y, Magnitudes):
+        if block_axis is not None:
+            msg = "a sample has no axes, got block_axis. Sample the norms of the blocks; pass rule=Radial(rule, size)."
+            raise ValueError(msg)
+        return None
+    return as_blocks(y, block_axis) if block_axis is not None or np.iscomplexobj(y) else None
+
+
+def _method_and_rule(method: Any, rule: Rule, blocks: Blocks | None) -> tuple[Method | Selector, Rule]:
+    """Return the method, that for blocks if the rule is on norms, and the rule on what is sampled."""
+    if blocks is not None and blocks.size > 1:
+        rule = Radial(rule, blocks.size)
+    return as_method(method, blocks=rule.block_size > 1), rule
 
 
 def _curve(
-    y: Any, thresholds: Any, sigma: Any, rule: Rule, method: Method | Selector
+    y: Any, thresholds: Any, sigma: Any, method: Method | Selector, rule: Rule
 ) -> tuple[Magnitudes, RiskCurve, float | None]:
     """Return the sample, the curve and, if a selector picked one, the threshold."""
     sigma = _validate.noise_level(sigma)
     if not isinstance(method, BlockMethod):
         rule = entry_rule(rule, method)
-    data, tried = _data_and_thresholds(y, thresholds, sigma, rule)
+    data, tried = data_and_thresholds(y, thresholds, sigma, rule)
     picked = None
     if not isinstance(method, Method):
         picked = method.pick(data, sigma=sigma, rule=rule)
@@ -113,43 +136,17 @@ def _curve(
         assert isinstance(method, Method)
     if isinstance(data, Magnitudes):
         sample = data
-    elif _is_exact(data.size, tried, rule, own=thresholds is not None):
+    elif _is_exact(data.size, tried, own=thresholds is not None):
         sample = Magnitudes.exact(data)
     else:
         sample = gather(data, Cells.make(tried, rule, sigma, method.resolution(data.size, sigma)))
     return sample, method.curve(sample, tried, sigma=sigma, rule=rule), picked
 
 
-def _data_and_thresholds(y: Any, thresholds: Any, sigma: float, rule: Rule) -> tuple[Any, Array]:
-    """Return the data as an array or a sample, and the thresholds to try."""
-    data = y if isinstance(y, Magnitudes) else _validate.data(y)
-    if not (isinstance(thresholds, str) and thresholds == "all"):
-        return data, _thresholds_to_try(data, thresholds, sigma, rule)
-    data = data if isinstance(data, Magnitudes) else Magnitudes.exact(data)
-    return data, _every_threshold(data)
-
-
-def _every_threshold(sample: Any) -> Array:
-    """Return 0, the number just above each distinct magnitude, and infinity."""
-    if sample.cells is not None:
-        msg = 'thresholds="all" needs every |y_i|, which a compressed sample no longer has. Pass y itself.'
-        raise ValueError(msg)
-    return np.concatenate([[0.0], np.nextafter(np.unique(sample.nodes), np.inf), [np.inf]])
-
-
-def _thresholds_to_try(data: Any, thresholds: Any, sigma: float, rule: Rule) -> Array:
-    """Return the caller's thresholds; else those that the sample was compressed for; else the default grid."""
-    if thresholds is not None:
-        return _validate.thresholds(thresholds)
-    if isinstance(data, Magnitudes) and data.cells is not None:
-        return np.append(data.cells.thresholds, np.inf)
-    return default_thresholds(data.size, sigma, rule.block_size)
-
-
-def _is_exact(size: int, tried: Array, rule: Rule, *, own: bool) -> bool:
-    """Tell whether the sample keeps every entry; rules on blocks need it, whose kernel is not smooth."""
+def _is_exact(size: int, tried: Array, *, own: bool) -> bool:
+    """Tell whether the sample keeps every entry."""
     few = own and size <= MAX_EXACT_ENTRIES and size * tried.size <= MAX_EXACT_PAIRS
-    return size <= SMALL or few or rule.block_size > 1 or not np.isfinite(tried).any()
+    return size <= SMALL or few or not np.isfinite(tried).any()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,6 +170,8 @@ class Selection:
         The rule, as it was passed.
     data : array_like or Magnitudes
         The data, as they were passed; not a copy.
+    blocks : Blocks or None
+        The data as blocks, if they were decided on by their norms.
 
     See Also
     --------
@@ -186,6 +185,7 @@ class Selection:
     status: Status
     rule: Rule
     data: Any = None
+    blocks: Blocks | None = None
 
     @functools.cached_property
     def estimate(self) -> NDArray[Any]:
@@ -193,6 +193,8 @@ class Selection:
         if isinstance(self.data, Magnitudes):
             msg = "a sample of magnitudes has no estimate. Apply the rule to y: selection.rule(y, selection.threshold)."
             raise AttributeError(msg)
+        if self.blocks is not None:
+            return self.blocks.apply(self.rule, self.threshold)
         out: NDArray[Any] = self.rule(np.asarray(self.data), self.threshold)
         return out
 
@@ -216,12 +218,13 @@ def select_threshold(
     rule: str | Rule = "hard",
     method: str | Method | Selector = DEFAULT,
     thresholds: Any = None,
+    block_axis: int | None = None,
 ) -> Selection:
     """Choose the threshold of least estimated risk.
 
     Parameters
     ----------
-    y, sigma, rule, method, thresholds
+    y, sigma, rule, method, thresholds, block_axis
         As in `risk_curve`.
 
     Returns
@@ -254,12 +257,13 @@ def select_threshold(
     >>> selection.estimate[:5].round(2)
     array([6.13, 5.87, 6.64, 6.1 , 5.46])
     """
-    rule = as_rule(rule)
-    sample, curve, picked = _curve(y, thresholds, sigma, rule, as_method(method))
+    given, blocks = as_rule(rule), _blocks_of(y, block_axis)
+    method, rule = _method_and_rule(method, given, blocks)
+    sample, curve, picked = _curve(y if blocks is None else blocks.norms, thresholds, sigma, method, rule)
     k = int(np.argmin(curve.risk) if picked is None else np.searchsorted(curve.thresholds, picked))
     t = float(curve.thresholds[k])
     status = _status(sample, curve, k, rule)
-    return Selection(t, float(curve.risk[k]), float(curve.dof[k]), curve, status, original(rule), y)
+    return Selection(t, float(curve.risk[k]), float(curve.dof[k]), curve, status, original(given), y, blocks)
 
 
 def _status(sample: Magnitudes, curve: RiskCurve, k: int, rule: Rule) -> Status:
@@ -284,12 +288,13 @@ def compare(
     sigma: float | None = None,
     rule: str | Rule = "hard",
     methods: Iterable[str | Method | Selector] | None = None,
+    block_axis: int | None = None,
 ) -> dict[str, Selection]:
     """Select a threshold by every method, or by those named.
 
     Parameters
     ----------
-    y, sigma, rule
+    y, sigma, rule, block_axis
         As in `risk_curve`.
     methods : iterable, optional
         Names or objects. The default is every method with a name that treats the rule.
@@ -316,7 +321,11 @@ def compare(
     rule = as_rule(rule)
     if methods is None:
         methods = [name for name in METHODS if name != "sure" or not len(rule.jumps(1.0))]
+        if rule.block_size > 1 or _blocks_of(y, block_axis) is not None:
+            methods = list(BLOCK_METHODS)
     return {
-        method if isinstance(method, str) else repr(method): select_threshold(y, sigma=sigma, rule=rule, method=method)
+        method if isinstance(method, str) else repr(method): select_threshold(
+            y, sigma=sigma, rule=rule, method=method, block_axis=block_axis
+        )
         for method in methods
     }

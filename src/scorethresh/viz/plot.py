@@ -13,7 +13,7 @@ import numpy as np
 from .._validate import Array, missing_extra
 from ..denoising.result import Denoised
 from ..risk.curve import RiskCurve, finite_part
-from ..risk.methods import Mixture
+from ..risk.methods import BlockMixture, Mixture
 from ..sample.magnitudes import Magnitudes, default_thresholds
 from ..select.threshold import Selection
 from .panels import draw_image, draw_signal, panels_of
@@ -144,12 +144,18 @@ def plot_selection(selection: Selection, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(ax)
     sigma = selection.curve.sigma
-    y = selection.data
+    blocks = selection.blocks
+    y = selection.data if blocks is None else blocks.norms
     sample = y if isinstance(y, Magnitudes) else Magnitudes.compress(y, sigma=sigma)
-    edges, counts, beyond = _histogram(sample, sigma)
+    edges, counts, beyond = _histogram(sample, sigma, 1 if blocks is None else blocks.size)
     points = np.linspace(edges[0], edges[-1], 600)
-    fitted = Mixture().fit(sample, sigma=sigma).density(points * sigma, sigma) * sigma
-    label = f"{sample.size - beyond} entries" + (f" (and {beyond} beyond)" if beyond else "")
+    if blocks is None:
+        fitted = Mixture().fit(sample, sigma=sigma).density(points * sigma, sigma) * sigma
+    else:
+        fitted = BlockMixture().fit(sample, sigma=sigma, block_size=blocks.size).density(points)
+    label = f"{sample.size - beyond} {'entries' if blocks is None else 'blocks'}" + (
+        f" (and {beyond} beyond)" if beyond else ""
+    )
     ax.stairs(counts / np.diff(edges), edges, fill=True, color="0.8", label=label)
     ax.plot(points, fitted, "k-", lw=1.5, label="fitted mixture")
     t = selection.threshold / sigma
@@ -160,8 +166,8 @@ def plot_selection(selection: Selection, ax: Axes | None = None) -> Axes:
         title = "all entries set to zero"
     ax.set(
         title=title,
-        xlabel=f"magnitude, in units of σ = {sigma:.4g}",
-        ylabel="entries per σ",
+        xlabel=f"{'magnitude' if blocks is None else 'norm'}, in units of σ = {sigma:.4g}",
+        ylabel=f"{'entries' if blocks is None else 'blocks'} per σ",
         yscale="log",
         xlim=(0, max(edges[-1], 1.05 * t if np.isfinite(t) else 0)),
         # A bin with a single entry remains visible on the logarithmic axis.
@@ -208,7 +214,7 @@ def plot_denoised(found: Denoised, y: Any = None, axes: Any = None, *, channel_a
     count, signals = len(panels), panels[0].shown.ndim == 2
     if axes is None:
         size, rows, columns = ((9.0, 2.2 * count), count, 1) if signals else ((4.4 * count, 4.0), 1, count)
-        axes = _new_axes(rows, columns, figsize=size, squeeze=False, sharex=True)
+        axes = new_axes(rows, columns, figsize=size, squeeze=False, sharex=True)
     axes = np.asarray(axes, dtype=object).ravel()
     if axes.size != count:
         msg = f"axes must be {count}, got {axes.size}. Try plt.subplots(1, {count})[1]."
@@ -241,7 +247,7 @@ def plot_bands(found: Denoised, ax: Axes | None = None) -> Axes:
     plot_denoised : Draw the data and the estimate.
     """
     if ax is None:
-        ax = _new_axes(1, 1, figsize=(7.0, max(2.0, 0.22 * len(found.bands) + 1.0)))
+        ax = new_axes(1, 1, figsize=(7.0, max(2.0, 0.22 * len(found.bands) + 1.0)))
     t = np.array([band.threshold / band.sigma for band in found.bands])
     finite = np.isfinite(t)
     last = 1.1 * t[finite].max(initial=1.0)
@@ -262,10 +268,10 @@ def plot_bands(found: Denoised, ax: Axes | None = None) -> Axes:
 
 
 def _axes(ax: Axes | None) -> Axes:
-    return _new_axes(1, 1) if ax is None else ax
+    return new_axes(1, 1) if ax is None else ax
 
 
-def _new_axes(rows: int, columns: int, **options: Any) -> Any:
+def new_axes(rows: int, columns: int, **options: Any) -> Any:
     """Return the axes of a new figure. Only here is matplotlib imported."""
     try:
         import matplotlib.pyplot as plt
@@ -286,10 +292,10 @@ def _threshold_label(sigma: float) -> str:
     return f"threshold, in units of σ = {sigma:.4g}"
 
 
-def _histogram(sample: Magnitudes, sigma: float) -> tuple[Array, Array, int]:
+def _histogram(sample: Magnitudes, sigma: float, block_size: int) -> tuple[Array, Array, int]:
     """Return the edges of the bins in units of sigma, their counts, and the number of entries beyond the last edge."""
     largest = float(sample.nodes.max()) / sigma
-    limit = min(largest, float(default_thresholds(sample.size, 1.0)[-2]) + HISTOGRAM_MARGIN)
+    limit = min(largest, float(default_thresholds(sample.size, 1.0, block_size)[-2]) + HISTOGRAM_MARGIN)
     edges = np.arange(0.0, limit + 2 * BIN_WIDTH, BIN_WIDTH)
     if sample.cells is not None:  # a compressed sample has counts per cell only
         known = sample.cells.edges / sigma

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,8 @@ import numpy as np
 from ..._arrays import Floats
 from ..._validate import Array
 from ...risk.curve import RiskCurve
-from ...risk.methods import BlockScore, Method, Selector, as_method
-from ...rules import Hard, Radial, Rule
-from ...sample.magnitudes import Magnitudes, default_thresholds
+from ...risk.methods import Method, Selector, as_method
+from ...rules import Blocks, Hard, Rule
 from ...select.threshold import DEFAULT, risk_curve, select_threshold
 
 # Coefficients from which on SCORE picks as well as the default method, ten times faster.
@@ -63,26 +63,31 @@ class EntryDecisions:
 class BlockDecisions:
     """Parts, such as real and imaginary ones, are decided on together, by their norm."""
 
-    rule: Radial
+    rule: Rule
     named: bool = False
 
     def select(self, c: Floats, sigma: float) -> tuple[float, RiskCurve]:
         """Return the threshold of least estimated risk, and the risk curve."""
-        curve = self.curve(c, default_thresholds(c.size, sigma), sigma)
-        return float(curve.thresholds[np.argmin(curve.risk)]), curve
+        method = default_method(c.size // c.shape[1])
+        found = select_threshold(c, sigma=sigma, rule=self.rule, method=method, block_axis=1)
+        return found.threshold, _per_block(found.curve, c.shape[1])
 
     def curve(self, c: Floats, thresholds: Array, sigma: float) -> RiskCurve:
         """Return the risk at thresholds."""
-        return BlockScore().curve(Magnitudes.exact(_norms(c)), thresholds, sigma=sigma, rule=self.rule)
+        method = default_method(c.size // c.shape[1])
+        curve = risk_curve(c, thresholds, sigma=sigma, rule=self.rule, method=method, block_axis=1)
+        return _per_block(curve, c.shape[1])
 
     default_curve = curve
 
     def shrink(self, c: Floats, threshold: float) -> Floats:
         """Return the coefficients after thresholding, in their dtype."""
-        norm = _norms(c)
-        factor = np.divide(self.rule(norm, threshold), norm, out=np.zeros_like(norm), where=norm > 0)
-        scaled: Floats = np.ascontiguousarray(c * factor[:, None], c.dtype)
-        return scaled
+        return np.ascontiguousarray(Blocks(c, 1).apply(self.rule, threshold))
+
+
+def _per_block(curve: RiskCurve, parts: int) -> RiskCurve:
+    """Return the curve with blocks counted as entries: experts state risk and divergence summed over the parts."""
+    return dataclasses.replace(curve, size=curve.size // parts)
 
 
 Decisions = EntryDecisions | BlockDecisions
@@ -91,10 +96,5 @@ Decisions = EntryDecisions | BlockDecisions
 def decisions_for(parts: int, rule: Rule, method: Method | Selector | str | None) -> Decisions:
     """Return the decisions for data with that many parts."""
     if parts > 1:
-        return BlockDecisions(Radial(rule, parts))
+        return BlockDecisions(rule)
     return EntryDecisions(rule, None if method is None else as_method(method))
-
-
-def _norms(c: Floats) -> Floats:
-    norm: Floats = np.sqrt(np.square(c).sum(axis=1))
-    return norm

@@ -7,6 +7,7 @@ from typing import Any
 from ... import _validate
 from ..npmle import Means
 from .base import METHOD_MEMBERS, SELECTOR_MEMBERS, BlockMethod, Method, Selector, missing_members
+from .block_mixture import BlockMixture
 from .blocks import BlockScore
 from .bootstrap import CoupledBootstrap, LittleBootstrap
 from .jansen import Jansen
@@ -17,8 +18,10 @@ from .selectors import CrossValidation, Fdr, Universal
 from .sure import Sure
 
 __all__ = [
+    "BLOCK_METHODS",
     "METHODS",
     "BlockMethod",
+    "BlockMixture",
     "BlockScore",
     "CoupledBootstrap",
     "CrossValidation",
@@ -48,9 +51,12 @@ METHODS: dict[str, type[Any]] = {
     "cv": CrossValidation,
 }
 
+# Those for rules on the norms of blocks.
+BLOCK_METHODS: dict[str, type[Any]] = {"score": BlockScore, "mixture": BlockMixture}
 
-def as_method(method: Any) -> Method | Selector:
-    """Return the method of that name with its defaults, or `method` itself.
+
+def as_method(method: Any, *, blocks: bool = False) -> Method | Selector:
+    """Return the method of that name with its defaults, for entries or for blocks, or `method` itself.
 
     Raises
     ------
@@ -58,7 +64,10 @@ def as_method(method: Any) -> Method | Selector:
         If `method` is a class, or lacks a required member; the error names the member.
     """
     if isinstance(method, str):
-        made: Method | Selector = _validate.choice("method", method, METHODS)()
+        if blocks and method in METHODS and method not in BLOCK_METHODS:
+            msg = f"method {method!r} treats entries one by one. For blocks there are 'mixture' and 'score'."
+            raise ValueError(msg)
+        made: Method | Selector = _validate.choice("method", method, BLOCK_METHODS if blocks else METHODS)()
         return made
     if not isinstance(method, type) and isinstance(method, Method | Selector):
         return method
