@@ -355,3 +355,39 @@ def stein_sums_direct(y, sigma, starts, terms, position, bandwidth):
         k = sum(math.exp(-0.5 * (d / bandwidth) ** 2) for d in (z - position, z + position))
         out += [slope, s, s * s, k, k * k, k * s]
     return out
+
+
+# Singular values.
+
+
+def jacobian_trace(estimator, y, weight=None, step=1e-6):
+    """The divergence of a smooth estimator of matrices by central differences, entry by entry and part by part.
+
+    With `weight`, a pair of covariances between rows and columns, it is ``tr(Sigma J)``.
+    """
+    total = 0.0
+    row, column = (np.eye(y.shape[0]), np.eye(y.shape[1])) if weight is None else weight
+    for i, j in np.ndindex(*y.shape):
+        for part in (1.0, 1j) if np.iscomplexobj(y) else (1.0,):
+            # The response of the whole to one entry, times the covariance of that entry with every other.
+            e = np.zeros_like(y)
+            e[i, j] = part * step
+            response = (estimator(y + e) - estimator(y - e)) / (2 * step)
+            total += float((np.outer(row[:, i], column[:, j]) * response * np.conj(part)).sum().real)
+    return total
+
+
+def spectral(y, replace):
+    """A matrix whose singular values are replaced."""
+    u, s, vh = np.linalg.svd(y, full_matrices=False)
+    return (u * replace(s)) @ vh
+
+
+def marchenko_pastur_cdf(s, m, n):
+    """The share of singular values below s in a large m x n matrix of unit noise, by quadrature of the density."""
+    low, high = abs(math.sqrt(m) - math.sqrt(n)), math.sqrt(m) + math.sqrt(n)
+
+    def density(x):
+        return math.sqrt(max((high**2 - x**2) * (x**2 - low**2), 0.0)) / (math.pi * min(m, n) * max(x, 1e-300))
+
+    return integrate.quad(density, low, min(max(s, low), high), limit=200)[0]

@@ -8,6 +8,7 @@
 3.46875
 """
 
+from ._validate import AssumptionWarning
 from .denoising.coefficients import Thresholded, threshold_coeffs
 from .denoising.denoiser import Denoiser, denoise
 from .denoising.result import Band, Denoised
@@ -31,11 +32,13 @@ from .risk.methods import (
 )
 from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Rule, Scad, Soft, Step
 from .sample.magnitudes import Magnitudes
+from .select.rank import RankSelection, RankStatus, select_rank
 from .select.threshold import Selection, Status, compare, risk_curve, select_threshold
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AssumptionWarning",
     "Band",
     "Bridge",
     "CoupledBootstrap",
@@ -55,6 +58,8 @@ __all__ = [
     "Oracle",
     "Piece",
     "PiecewiseLinear",
+    "RankSelection",
+    "RankStatus",
     "RiskCurve",
     "Rule",
     "Scad",
@@ -72,6 +77,7 @@ __all__ = [
     "estimate_sigma",
     "paper_bandwidth",
     "risk_curve",
+    "select_rank",
     "select_threshold",
     "threshold_coeffs",
 ]

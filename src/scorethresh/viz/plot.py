@@ -208,7 +208,7 @@ def plot_denoised(found: Denoised, y: Any = None, axes: Any = None, *, channel_a
     count, signals = len(panels), panels[0].shown.ndim == 2
     if axes is None:
         size, rows, columns = ((9.0, 2.2 * count), count, 1) if signals else ((4.4 * count, 4.0), 1, count)
-        axes = _new_axes(rows, columns, figsize=size, squeeze=False, sharex=True)
+        axes = new_axes(rows, columns, figsize=size, squeeze=False, sharex=True)
     axes = np.asarray(axes, dtype=object).ravel()
     if axes.size != count:
         msg = f"axes must be {count}, got {axes.size}. Try plt.subplots(1, {count})[1]."
@@ -241,7 +241,7 @@ def plot_bands(found: Denoised, ax: Axes | None = None) -> Axes:
     plot_denoised : Draw the data and the estimate.
     """
     if ax is None:
-        ax = _new_axes(1, 1, figsize=(7.0, max(2.0, 0.22 * len(found.bands) + 1.0)))
+        ax = new_axes(1, 1, figsize=(7.0, max(2.0, 0.22 * len(found.bands) + 1.0)))
     t = np.array([band.threshold / band.sigma for band in found.bands])
     finite = np.isfinite(t)
     last = 1.1 * t[finite].max(initial=1.0)
@@ -262,10 +262,10 @@ def plot_bands(found: Denoised, ax: Axes | None = None) -> Axes:
 
 
 def _axes(ax: Axes | None) -> Axes:
-    return _new_axes(1, 1) if ax is None else ax
+    return new_axes(1, 1) if ax is None else ax
 
 
-def _new_axes(rows: int, columns: int, **options: Any) -> Any:
+def new_axes(rows: int, columns: int, **options: Any) -> Any:
     """Return the axes of a new figure. Only here is matplotlib imported."""
     try:
         import matplotlib.pyplot as plt
