@@ -259,7 +259,11 @@ def test_unknown_correlated_noise():
         best.append(min(np.linalg.norm((u[:, :k] * s[:k]) @ vh[:k] - signal) ** 2 for k in range(8)))
     assert np.mean(hard) < 1.02 * np.mean(best)
     assert np.mean(shrunk) < np.mean(best)
-    assert np.mean(predicted) == pytest.approx(np.mean(hard), rel=0.15)
+    # The energy of such noise is not known, so neither is the risk, but roughly.
+    assert np.mean(predicted) == pytest.approx(np.mean(hard), rel=0.3)
+    # A bound that is too low takes signal for noise.
+    assert st.select_rank(y, noise="correlated", max_rank=1).rank < 3
+    assert st.select_rank(y, noise="correlated", max_rank=6).rank == 3
 
 
 @pytest.mark.parametrize("rule", ["hard", "shrink"])

@@ -121,8 +121,8 @@ def fit_bulk(singular_values: Array, m: int, n: int) -> BulkFit:
 
     Notes
     -----
-    The rank k is the number of values above ``(sqrt(m - k) + sqrt(n - k)) sigma``. Of the others, the lower ones are
-    regressed on the quantiles of the law of Marchenko and Pastur for the shape (m - k) x (n - k); k and sigma
+    The rank k is the number of values above ``(sqrt(m - k) + sqrt(n - k)) sigma``, plus what chance adds to the
+    largest value of noise in 5% of all draws. Of the others, the lower ones are regressed on the quantiles of the law of Marchenko and Pastur for the shape (m - k) x (n - k); k and sigma
     alternate until both stay. The level of a square matrix whose rank is not low cannot be known: a rest of smaller
     noise looks alike.
 
@@ -136,7 +136,7 @@ def fit_bulk(singular_values: Array, m: int, n: int) -> BulkFit:
     for _ in range(MAX_ROUNDS):
         sigma = _regress(s, rank, m, n)
         ranks = np.arange(s.size)
-        edges = bulk_edge(m - ranks, n - ranks) * sigma
+        edges = (bulk_edge(m - ranks, n - ranks) + _edge_spread(m - ranks, n - ranks)) * sigma
         # The smallest k that is consistent: k values above the edge that belongs to k.
         consistent = s <= edges
         found = int(np.argmax(consistent)) if consistent.any() else s.size - 1
@@ -148,6 +148,15 @@ def fit_bulk(singular_values: Array, m: int, n: int) -> BulkFit:
     sigma = _regress(s, rank, m, n)
     misfit = _misfit(s, rank, m, n, sigma)
     return BulkFit(sigma, rank, misfit, _doubt(s.size, rank, misfit))
+
+
+def _edge_spread(m: Any, n: Any) -> Any:
+    """Return how far beyond the edge the largest value of noise may lie: it does so in 5% of all draws.
+
+    This is the quantile 0.98 of the law of Tracy and Widom, scaled to singular values: I. M. Johnstone (2001),
+    doi:10.1214/aos/1009210544.
+    """
+    return 0.98 / 2 * np.cbrt(1 / np.sqrt(m) + 1 / np.sqrt(n))
 
 
 def _doubt(size: int, rank: int, misfit: float) -> str:

@@ -116,7 +116,8 @@ def select_rank(
     row_covariance, column_covariance : array_like, optional
         Covariance of the noise between rows, (m, m), and between columns, (n, n), in units of ``sigma**2``.
     max_rank : int, optional
-        Compute this many leading singular values only. For large matrices of low rank.
+        Compute this many leading singular values only, for large matrices of low rank. For correlated noise it bounds
+        the rank, and all are computed.
 
     Returns
     -------
@@ -172,43 +173,55 @@ def select_rank(
     white = _validate.choice("noise", noise, NOISES)
     levels: Any = _levels(sigma, y.shape[:-2])
     whiten = whitening(row_covariance, column_covariance, *y.shape[-2:])
-    if not white and (sigma is not None or whiten is not None or max_rank is not None):
-        msg = "noise='correlated' takes neither sigma, covariances nor max_rank: nothing is known of such noise."
+    if not white and (sigma is not None or whiten is not None):
+        msg = "noise='correlated' takes neither sigma nor covariances: nothing is known of such noise."
         raise ValueError(msg)
     work = y.astype(np.complex128 if y.dtype.kind == "c" else np.float64)
     if whiten is not None:
         work = whiten.apply(work)
-    if max_rank is None:
+    bound = None if max_rank is None else _whole(max_rank, min(y.shape[-2:]))
+    if bound is None or not white:
         u, s, vh = np.linalg.svd(work, full_matrices=False)
     else:
-        u, s, vh = _leading(work, _whole(max_rank, min(y.shape[-2:])))
-    one = np.ndindex(*y.shape[:-2])
-    found = [_one(y[i], (work[i], u[i], s[i], vh[i]), levels[i], spectral, white, whiten) for i in one]
+        u, s, vh = _leading(work, bound)
+    how = _Options(spectral, white, bound, whiten)
+    found = [_one(y[i], (work[i], u[i], s[i], vh[i]), levels[i], how) for i in np.ndindex(*y.shape[:-2])]
     _warn({decision.reason for decision, _ in found} - {""})
     return _gathered(found, s, y.shape[:-2])
 
 
+@dataclass(frozen=True, eq=False)
+class _Options:
+    """What the caller asked for, as objects."""
+
+    rule: SpectralRule
+    white: bool
+    bound: int | None
+    whitening: Whitening | None
+
+    def decide(self, work: NDArray[Any], s: Array, shape: Shape, sigma: float | None) -> Decision:
+        """Return what to do with the singular values of a matrix."""
+        if not self.white:
+            return decide_correlated(s, shape, self.rule, self.bound)
+        if s.size < min(work.shape):
+            return decide_partial(s, float(np.linalg.norm(work) ** 2), shape, sigma, self.rule)
+        return decide(s, shape, sigma, self.rule)
+
+
 def _one(
-    y: NDArray[Any],
-    parts: tuple[NDArray[Any], ...],
-    sigma: float | None,
-    rule: SpectralRule,
-    white: bool,
-    whiten: Whitening | None,
+    y: NDArray[Any], parts: tuple[NDArray[Any], ...], sigma: float | None, how: _Options
 ) -> tuple[Decision, NDArray[Any]]:
     """Return what to do with one matrix, and the result."""
     work, u, s, vh = parts
     shape = Shape(work.shape[0], work.shape[1], 2 if np.iscomplexobj(work) else 1)
-    if s.size < min(work.shape):
-        decision = decide_partial(s, float(np.linalg.norm(work) ** 2), shape, sigma, rule)
-    else:
-        decision = decide(s, shape, sigma, rule) if white else decide_correlated(s, shape, rule)
+    decision = how.decide(work, s, shape, sigma)
     k = decision.values.size
     estimate = (u[:, :k] * decision.values) @ vh[:k]
-    if whiten is not None:
-        estimate = whiten.undo(estimate)
+    if how.whitening is not None:
+        estimate = how.whitening.undo(estimate)
+        residual = float(np.linalg.norm(y - estimate) ** 2)
         if s.size == min(work.shape):
-            decision = whiten.in_units_of_y(decision, (u, s, vh), shape, float(np.linalg.norm(y - estimate) ** 2))
+            decision = how.whitening.in_units_of_y(decision, (u, s, vh), shape, residual)
     return decision, estimate.astype(y.dtype if y.dtype.kind in "fc" else np.float64, copy=False)
 
 

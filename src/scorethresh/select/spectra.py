@@ -214,13 +214,15 @@ def decide(s: Array, shape: Shape, sigma: float | None, rule: SpectralRule) -> D
     return _at(curve, j, unit * values, slopes, status, reason)
 
 
-def decide_correlated(s: Array, shape: Shape, rule: SpectralRule) -> Decision:
-    """Choose for noise of unknown covariance, from the singular values alone; arguments as in `decide`."""
-    bulk = empirical_bulk(s, shape.m, shape.n)
+def decide_correlated(s: Array, shape: Shape, rule: SpectralRule, bound: int | None = None) -> Decision:
+    """Choose for noise of unknown covariance, from the singular values alone. `bound` is the largest rank."""
+    bulk = empirical_bulk(s, shape.m, shape.n, bound)
     rms = float(np.sqrt((bulk.values**2).sum() / shape.entries))
     if not rms > shape.m * shape.n * np.finfo(float).eps * s[0]:
         return _noise_free(s, shape)
-    return _plugged_in(s, float((s**2).sum()), shape, rms, (bulk, 1.0), rule)
+    # The energy of the noise is not known well enough to subtract it: signal that hides near the edge is left out.
+    signal = float(bulk.energy(s[bulk.overlap(s) > s / 2]).sum())
+    return _plugged_in(s, shape.entries * rms**2 + signal, shape, rms, (bulk, 1.0), rule)
 
 
 def decide_partial(s: Array, energy: float, shape: Shape, sigma: float | None, rule: SpectralRule) -> Decision:
