@@ -11,6 +11,8 @@
 from ._validate import AssumptionWarning
 from .denoising.coefficients import Thresholded, threshold_coeffs
 from .denoising.denoiser import Denoiser, denoise
+from .denoising.lowrank import LowRankDenoiser, denoise_lowrank
+from .denoising.lowrank_result import LowRankDenoised
 from .denoising.result import Band, Denoised
 from .noise.level import estimate_sigma
 from .risk.curve import RiskCurve
@@ -51,6 +53,8 @@ __all__ = [
     "Hard",
     "Jansen",
     "LittleBootstrap",
+    "LowRankDenoised",
+    "LowRankDenoiser",
     "Magnitudes",
     "Means",
     "Method",
@@ -74,6 +78,7 @@ __all__ = [
     "Universal",
     "compare",
     "denoise",
+    "denoise_lowrank",
     "estimate_sigma",
     "paper_bandwidth",
     "risk_curve",

@@ -122,9 +122,9 @@ def fit_bulk(singular_values: Array, m: int, n: int) -> BulkFit:
     Notes
     -----
     The rank k is the number of values above ``(sqrt(m - k) + sqrt(n - k)) sigma``, plus what chance adds to the
-    largest value of noise in 5% of all draws. Of the others, the lower ones are regressed on the quantiles of the law of Marchenko and Pastur for the shape (m - k) x (n - k); k and sigma
-    alternate until both stay. The level of a square matrix whose rank is not low cannot be known: a rest of smaller
-    noise looks alike.
+    largest value of noise in 5% of all draws. Of the others, the lower ones are regressed on the quantiles of the law
+    of Marchenko and Pastur for the shape (m - k) x (n - k); k and sigma alternate until both stay. The level of a
+    square matrix whose rank is not low cannot be known: a rest of smaller noise looks alike.
 
     References
     ----------

@@ -21,6 +21,7 @@ __all__ = [
     "hard_curve",
     "kernel_at",
     "shrink_curve",
+    "shrink_stack",
     "shrunk_values",
     "soft_curve",
     "spectral_divergence",
@@ -242,22 +243,41 @@ def shrunk_values(s: Array, rank: int, shape: Shape) -> tuple[Array, Array]:
     Donoho (2017), doi:10.1109/TIT.2017.2653801.
     """
     spikes = s[:rank]
-    if not rank:
-        return spikes.copy(), spikes.copy()
-    m, n = shape.m - rank, shape.n - rank
-    root = spike_root(spikes, m, n)
-    with np.errstate(divide="ignore"):
-        root_slope = np.where(root > 0, 2 * spikes * (spikes**2 - m - n) / root, 0.0)
-    x = spikes[:, None] ** 2 - spikes**2
-    near = 4 * spikes[:, None] * spikes
-    pair = x / (x**2 + near)
-    np.fill_diagonal(pair, 0.0)
-    pair_slope = (2 * spikes[:, None] * (near - x**2) - 4 * spikes * x) / (x**2 + near) ** 2
-    np.fill_diagonal(pair_slope, 0.0)
-    values = (root - 1) / spikes - 2 * spikes * pair.sum(axis=1)
-    slopes = (root_slope - (root - 1) / spikes) / spikes - 2 * (pair.sum(axis=1) + spikes * pair_slope.sum(axis=1))
+    values, slopes = shrink_stack(spikes, np.asarray(rank), np.asarray(shape.m), np.asarray(shape.n))
+    return values, slopes
+
+
+def shrink_stack(spikes: Array, ranks: Any, m: Any, n: Any) -> tuple[Array, Array]:
+    """Return shrunk singular values of a stack of matrices, and their derivatives.
+
+    Parameters
+    ----------
+    spikes : ndarray
+        The leading singular values, (..., k), descending, positive.
+    ranks, m, n : ndarray
+        How many of them stand out in each matrix, and its shape; (...). The other values become 0.
+
+    Returns
+    -------
+    values, slopes : ndarray
+        As in `shrunk_values`, (..., k).
+    """
+    kept = np.arange(spikes.shape[-1]) < ranks[..., None]
+    rows, columns = (np.maximum(side - ranks, 0)[..., None] for side in (m, n))
+    root = spike_root(spikes, rows, columns)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root_slope = np.where(root > 0, 2 * spikes * (spikes**2 - rows - columns) / root, 0.0)
+    x = spikes[..., :, None] ** 2 - spikes[..., None, :] ** 2
+    near = 4 * spikes[..., :, None] * spikes[..., None, :]
+    both = kept[..., :, None] & kept[..., None, :] & ~np.eye(spikes.shape[-1], dtype=bool)
+    pair = np.where(both, x / (x**2 + near), 0.0).sum(axis=-1)
+    bend = 2 * spikes[..., :, None] * (near - x**2) - 4 * spikes[..., None, :] * x
+    pair_slope = np.where(both, bend / (x**2 + near) ** 2, 0.0).sum(axis=-1)
+    values = (root - 1) / spikes - 2 * spikes * pair
+    slopes = (root_slope - (root - 1) / spikes) / spikes - 2 * (pair + spikes * pair_slope)
     inside = (values > 0) & (values < spikes)
-    return np.clip(values, 0.0, spikes), np.where(inside, slopes, (values >= spikes).astype(float))
+    slopes = np.where(inside, slopes, (values >= spikes).astype(float))
+    return np.where(kept, np.clip(values, 0.0, spikes), 0.0), np.where(kept, slopes, 0.0)
 
 
 def shrink_curve(s: Array, thresholds: Array, shape: Shape) -> SpectralCurve:

@@ -1,0 +1,136 @@
+"""The noise level of a series, entry by entry, read off the smaller singular values of its patches."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from .._threads import thread_map
+from .._validate import Array, AssumptionWarning
+from ..noise.bulk import BulkFit, fit_bulk
+from .common_basis import common_basis
+from .patch_shrinkage import gram_eigenvalues
+from .patch_sums import BLOCK_BYTES
+from .patches import PatchBlock, PatchGrid
+from .series import Series
+
+__all__ = ["estimate_noise_map"]
+
+# A patch needs this share of valid entries to tell the level. Fewer leave rims of masks to their neighbours.
+MIN_VALID_SHARE = 0.5
+# Entries of a region for the correction, and the least share of all noise that must lie outside of the bases.
+REGION_ENTRIES = 4096
+MIN_OUTSIDE_SHARE = 0.2
+
+
+def estimate_noise_map(series: Series) -> Array:
+    """Estimate the noise level of one part at every entry.
+
+    Parameters
+    ----------
+    series : Series
+        The data.
+
+    Returns
+    -------
+    ndarray
+        The level, (*shape); 0 everywhere if there is no noise.
+
+    Warns
+    -----
+    AssumptionWarning
+        If no patch tells its level.
+
+    Notes
+    -----
+    Patches of at least as many entries as there are volumes do not overlap here. The level of each is fitted by
+    `fit_bulk`. The map is the median over neighbouring patches, so that patches with signal of high rank do not matter,
+    interpolated linearly between their centres. Its mean is then corrected: what whole regions hold outside of their
+    common basis is noise, and far more of it.
+    """
+    shape, volumes = series.values.shape[:-1], series.values.shape[-1]
+    patch = _wide_patch(shape, volumes)
+    grid = PatchGrid(shape, patch, patch)
+    blocks = grid.blocks(max(1, BLOCK_BYTES // (8 * series.parts * volumes * math.prod(patch))))
+    levels = np.empty(tuple(map(len, grid.corners())))
+    for block, found in zip(blocks, thread_map(lambda block: _levels_of(series, block), blocks), strict=True):
+        levels[block.place] = found
+    if np.isfinite(levels).any():
+        out = _interpolated(_local_median(levels), grid)
+    else:
+        msg = (
+            "The noise level cannot be told from the series: its patches are not of low rank, or hold too few entries "
+            "or volumes. The median of what was found is used. Pass sigma if it is known."
+        )
+        warnings.warn(msg, AssumptionWarning, stacklevel=4)
+        doubted = np.concatenate([_levels_of(series, block, doubted=True).ravel() for block in blocks])
+        out = np.full(shape, np.nanmedian(doubted) if np.isfinite(doubted).any() else 0.0)
+    return out * _correction(series, out) if out.all() else np.zeros(shape)
+
+
+def _wide_patch(shape: tuple[int, ...], volumes: int) -> tuple[int, ...]:
+    """Return the smallest cube of at least as many entries as there are volumes, as far as it fits."""
+    size = 3
+    while math.prod(min(size, n) for n in shape) < volumes and size < max(shape):
+        size += 1
+    return tuple(min(size, n) for n in shape)
+
+
+def _correction(series: Series, levels: Array) -> float:
+    """Return by what the levels are too low, from the energy outside of the bases of whole regions."""
+    ones = (1,) * levels.ndim
+    regions = PatchGrid(levels.shape, ones, ones).blocks(REGION_ENTRIES)
+
+    def energy_outside(block: PatchBlock) -> tuple[float, float]:
+        valid = series.valid[block.region]
+        y = series.values[block.region][valid] / (levels[block.region][valid] * np.sqrt(series.parts))[:, None]
+        basis = common_basis(y.astype(np.complex128 if series.parts == 2 else np.float64))
+        k = basis.inside.size
+        return float(basis.outside.sum()), max(len(y) - k, 0) * (y.shape[1] - k)
+
+    energy, count = np.sum([*thread_map(energy_outside, regions)], axis=0)
+    # A basis of nearly all volumes leaves signal outside, and too little noise to tell.
+    known = count > MIN_OUTSIDE_SHARE * series.valid.sum() * series.values.shape[-1]
+    return float(np.sqrt(energy / count)) if known else 1.0
+
+
+def _levels_of(series: Series, block: PatchBlock, *, doubted: bool = False) -> Array:
+    """Return the level of every patch of a block; NaN where it cannot be told, unless doubt does not matter."""
+    volumes = series.values.shape[-1]
+    values = block.cut(series.values[block.region]).astype(np.complex128 if series.parts == 2 else np.float64)
+    valid = block.cut(series.valid[block.region])
+    eigenvalues, counts = gram_eigenvalues(values, valid)
+    out = np.full(block.count, np.nan)
+    for i, (one, count) in enumerate(zip(np.sqrt(eigenvalues), counts.tolist(), strict=True)):
+        rows = count - 1
+        if rows > 0 and count >= MIN_VALID_SHARE * valid.shape[1]:
+            fit: BulkFit = fit_bulk(one[: min(rows, volumes)], rows, volumes)
+            if doubted or not fit.reason:
+                out[i] = fit.sigma / np.sqrt(series.parts)
+    return out.reshape(tuple(map(len, block.corners)))
+
+
+def _local_median(levels: Array) -> Array:
+    """Return the median of a patch and its neighbours that are known; patches without any get the median of all."""
+    padded = np.pad(levels, 1, constant_values=np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3,) * levels.ndim)
+    flat = windows.reshape(*levels.shape, -1)
+    known = np.isfinite(flat).any(axis=-1)
+    out = np.full(levels.shape, np.nanmedian(levels))
+    out[known] = np.nanmedian(flat[known], axis=-1)
+    return out
+
+
+def _interpolated(levels: Array, grid: PatchGrid) -> Array:
+    """Return the levels between the centres of the patches, and constant beyond the outermost."""
+    out = levels
+    for axis, (corners, size, n) in enumerate(zip(grid.corners(), grid.patch, grid.shape, strict=True)):
+        centres = np.array(corners) + (size - 1) / 2
+        at = np.interp(np.arange(n), centres, np.arange(len(corners)))
+        low = np.minimum(at.astype(int), max(len(corners) - 2, 0))
+        share = (at - low).reshape([-1 if a == axis else 1 for a in range(out.ndim)])
+        high = np.minimum(low + 1, len(corners) - 1)
+        out = np.take(out, low, axis) * (1 - share) + np.take(out, high, axis) * share
+    return out
