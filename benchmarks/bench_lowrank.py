@@ -6,7 +6,9 @@
     python benchmarks/bench_lowrank.py --only ours  # without peers
 
 Everything is simulated, so that the truth is known: diffusion MRI (multi-tensor, smooth random tissue, 6 + 60 volumes),
-a hyperspectral cube (mixed spectra) and a video (a picture that moves). Peers get the true noise level if they take one.
+a hyperspectral cube (mixed spectra) and a video (a picture that moves). Peers get the true noise level if they take
+one, and patches of at least as many entries as there are volumes, as they need: 5 x 5 x 5, 9 x 9 and 7 x 7. dipy takes
+every patch, patch-denoise every second one along each axis, which takes it a minute already.
 """
 
 import argparse
@@ -109,7 +111,7 @@ def video(seed, shape=(96, 96), frames=40):
         out[..., t] = map_coordinates(scene, [x + 20 + 0.15 * t, y + 20 + 0.3 * t], order=3, mode="wrap")
         disc = (x - 20 - t) ** 2 + (y - 60 + 0.5 * t) ** 2 < 64
         out[..., t] = np.where(disc, 1.5, out[..., t])
-    return out / out.std()
+    return out / out.std() + 5.0  # dipy clips negative values
 
 
 def noisy(rng, clean, sigma, kind):
@@ -123,13 +125,13 @@ def noisy(rng, clean, sigma, kind):
 
 
 def right_shrinker(singvals, beta=1):
-    """The Frobenius shrinker of Gavish and Donoho (2017); patch-denoise takes the root of f/y for the root of f, over y."""
+    """The Frobenius shrinker of Gavish and Donoho (2017), sqrt(f)/y, where patch-denoise has sqrt(f/y)."""
     f = np.maximum((singvals**2 - beta - 1) ** 2 - 4 * beta, 0)
     return np.where(singvals > 1 + np.sqrt(beta), np.sqrt(f) / np.maximum(singvals, 1e-9), 0.0)
 
 
 def patch_denoise(y, sigma, patch, overlap):
-    """patch-denoise with a corrected shrinker. Its scale is right only if there are more entries than volumes."""
+    """patch-denoise with a corrected shrinker and scale, which is the root of the larger side."""
     from patch_denoise.space_time.lowrank import OptimalSVDDenoiser
 
     class Corrected(OptimalSVDDenoiser):
@@ -140,7 +142,7 @@ def patch_denoise(y, sigma, patch, overlap):
             scale = np.sqrt(max(m, n)) * sigma * (np.sqrt(2) if np.iscomplexobj(patch) else 1)
             a = scale * right_shrinker(s / scale, min(m, n) / max(m, n))
             k = int(np.count_nonzero(a))
-            return (u[:, :k] * a[:k]) @ vh[:k] + mean, 1 / (2 + k), np.nan, 1 + k
+            return (u[:, :k] * a[:k]) @ vh[:k] + mean, k, np.nan
 
     flat = y if y.ndim == 4 else y[:, :, None]
     size = patch if y.ndim == 4 else (*patch, 1)
@@ -163,7 +165,7 @@ def peers(sigma, patch):
         out = function(volume(y), patch_radius=r, suppress_warning=True, **options)
         return out if y.ndim == 4 else out[:, :, 0]
 
-    overlap = tuple(p - max(1, p // 2) for p in patch)
+    overlap = tuple(p - 2 for p in patch)
     return {
         "dipy mppca": lambda y: run(mppca, y),
         "dipy localpca, known": lambda y: run(localpca, y, sigma=sigma),
@@ -203,7 +205,10 @@ def main():
     parser.add_argument("--only", choices=["ours"])
     parser.add_argument("--match", default="")
     options = parser.parse_args()
-    print("| case | method | error / noise | worst volume | FA | MD | predicted | level | s, processor | s, wall |")
+    head = (
+        "error / noise | worst volume | FA | MD | predicted (true), all entries | level off by | s, processor | s, wall"
+    )
+    print(f"| case | method | {head} |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name, y, truth, sigma, mask, table in cases(options):
         if options.match in name:
@@ -211,12 +216,11 @@ def main():
 
 
 def one_case(name, y, truth, sigma, mask, table, options):
-    background = None if mask.all() else ~mask
-    found, *times = timed(st.LowRankDenoiser(mask=background).run, y)
+    found, *times = timed(st.LowRankDenoiser().run, y)
     rows = {"ours": (found.estimate, found, *times)}
-    given, *times = timed(st.LowRankDenoiser(mask=background, sigma=sigma).run, y)
+    given, *times = timed(st.LowRankDenoiser(sigma=sigma).run, y)
     rows["ours, known"] = (given.estimate, given, *times)
-    patch = found.patch
+    patch = (5, 5, 5) if y.ndim == 4 else (9, 9) if y.shape[-1] > 49 else (7, 7)
     if options.only != "ours":
         for peer, function in peers(sigma, patch).items():
             if np.iscomplexobj(y) and peer.startswith("dipy"):
@@ -230,6 +234,8 @@ def one_case(name, y, truth, sigma, mask, table, options):
     rows = {"noisy": (y, None, 0.0, 0.0), **rows}
     maps = None if table is None else tensor_maps(np.abs(truth)[mask], table)
     for method, (estimate, result, cpu, wall) in rows.items():
+        if np.isnan(estimate).any():  # patch-denoise leaves some entries at the border out: they are not counted
+            estimate = np.where(np.isnan(estimate), truth, estimate)
         error = np.abs(estimate - truth)[mask] ** 2
         unit = sigma**2 * (2 if np.iscomplexobj(y) else 1)
         cells = [f"{error.mean() / unit:.4f}", f"{error.mean(axis=0).max() / unit:.4f}"]
@@ -241,7 +247,9 @@ def one_case(name, y, truth, sigma, mask, table, options):
         if result is None:
             cells += ["", ""]
         else:
-            cells.append(f"{result.predicted_mse / sigma**2:.4f} ± {result.stderr / sigma**2:.4f}")
+            # The prediction is for all entries, the background included.
+            true = np.mean(np.abs(estimate - truth) ** 2) / unit
+            cells.append(f"{result.predicted_mse / sigma**2:.4f} ± {result.stderr / sigma**2:.4f} ({true:.4f})")
             cells.append(f"{np.mean(np.abs(result.sigma[mask] / sigma - 1)):.1%}")
         print(f"| {name} | {method} | {' | '.join(cells)} | {cpu:.1f} | {wall:.1f} |", flush=True)
 

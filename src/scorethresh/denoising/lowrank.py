@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._progress import Progress
 from .._threads import one_blas_thread
 from .lowrank_result import LowRankDenoised, predict_series
-from .noise_map import estimate_noise_map
+from .noise_map import NoiseMap, estimate_noise_map
 from .patch_choice import REGION_PATCHES, candidate_grids, choose_grid
 from .patch_sums import denoise_patches
 from .series import level_map, read_series
@@ -66,15 +66,17 @@ class LowRankDenoiser:
         shape = series.valid.shape
         given = None if self.sigma is None else np.broadcast_to(level_map(self.sigma, shape), shape)
         grids = candidate_grids(self.patch, self.step, shape)
+        if not series.valid.any():
+            return LowRankDenoised.unchanged(series)
         with one_blas_thread():
-            levels = estimate_noise_map(series) if given is None else given
-            if not levels.any() or not series.valid.any():
+            levels, error = estimate_noise_map(series) if given is None else NoiseMap(given)
+            if not levels.any():
                 return LowRankDenoised.unchanged(series)
             grid = choose_grid(series, levels, grids)
             blocks = grid.blocks(REGION_PATCHES)
             with Progress("denoise", len(blocks), self.progress) as progress:
                 sums = denoise_patches(series, levels, blocks, progress.step)
-        return predict_series(series, levels, sums, grid.patch)
+        return predict_series(series, levels, sums, grid.patch, error)
 
 
 def denoise_lowrank(
@@ -101,7 +103,7 @@ def denoise_lowrank(
         The axis of the series: directions, time, wavelengths.
     patch : int or tuple of int, optional
         The size of the patches along the other axes. By default the one of least estimated risk on samples of y: 3, 4
-        or 5 for volumes, 3, 5 or 7 for images.
+        or 5 for volumes, 4, 6 or 8 for images.
     step : int or tuple of int, optional
         The distance of neighbouring patches. By default a little less than half a patch. 1 is slowest and best.
     mask : array_like of bool, optional

@@ -87,8 +87,13 @@ class LowRankDenoised:
         )
 
 
-def predict_series(series: Series, levels: Array, sums: PatchSums, patch: tuple[int, ...]) -> LowRankDenoised:
-    """Return the weighted mean of the patches, with the maps and the predicted error."""
+def predict_series(
+    series: Series, levels: Array, sums: PatchSums, patch: tuple[int, ...], common_error: float = 0.0
+) -> LowRankDenoised:
+    """Return the weighted mean of the patches, with the maps and the predicted error.
+
+    The squares of the levels may all be wrong by the relative `common_error`.
+    """
     value, risk = _mean_and_risk(series, levels, sums)
     volumes, parts = series.values.shape[-1], series.parts
     known = series.valid
@@ -96,6 +101,7 @@ def predict_series(series: Series, levels: Array, sums: PatchSums, patch: tuple[
     mse = float(risk[known].mean())
     # The variance of the estimate of a risk, per real number: 2 sigma^4, plus 4 sigma^2 times the error.
     variance = (2 * level[known] ** 4 + 4 * level[known] ** 2 * max(mse, 0.0)).mean() / (known.sum() * volumes * parts)
+    variance += (common_error * (level[known] ** 2).mean()) ** 2
     rank = sums.rank / np.where(sums.weight > 0, sums.weight, 1.0)
     return LowRankDenoised(series.restored(value), level, rank, mse, math.sqrt(variance), patch, risk)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from .patch_sums import BLOCK_BYTES
 from .patches import PatchBlock, PatchGrid
 from .series import Series
 
-__all__ = ["estimate_noise_map"]
+__all__ = ["NoiseMap", "estimate_noise_map"]
 
 # A patch needs this share of valid entries to tell the level. Fewer leave rims of masks to their neighbours.
 MIN_VALID_SHARE = 0.5
@@ -25,7 +26,14 @@ REGION_ENTRIES = 4096
 MIN_OUTSIDE_SHARE = 0.2
 
 
-def estimate_noise_map(series: Series) -> Array:
+class NoiseMap(NamedTuple):
+    """The noise level of one part at every entry, and the relative error that all its squares may have in common."""
+
+    levels: Array
+    common_error: float = 0.0
+
+
+def estimate_noise_map(series: Series) -> NoiseMap:
     """Estimate the noise level of one part at every entry.
 
     Parameters
@@ -35,7 +43,7 @@ def estimate_noise_map(series: Series) -> Array:
 
     Returns
     -------
-    ndarray
+    NoiseMap
         The level, (*shape); 0 everywhere if there is no noise.
 
     Warns
@@ -67,7 +75,10 @@ def estimate_noise_map(series: Series) -> Array:
         warnings.warn(msg, AssumptionWarning, stacklevel=4)
         doubted = np.concatenate([_levels_of(series, block, doubted=True).ravel() for block in blocks])
         out = np.full(shape, np.nanmedian(doubted) if np.isfinite(doubted).any() else 0.0)
-    return out * _correction(series, out) if out.all() else np.zeros(shape)
+    if not out.all():
+        return NoiseMap(np.zeros(shape))
+    correction, error = _correction(series, out)
+    return NoiseMap(out * correction, error)
 
 
 def _wide_patch(shape: tuple[int, ...], volumes: int) -> tuple[int, ...]:
@@ -78,22 +89,29 @@ def _wide_patch(shape: tuple[int, ...], volumes: int) -> tuple[int, ...]:
     return tuple(min(size, n) for n in shape)
 
 
-def _correction(series: Series, levels: Array) -> float:
-    """Return by what the levels are too low, from the energy outside of the bases of whole regions."""
+def _correction(series: Series, levels: Array) -> tuple[float, float]:
+    """Return by what the levels are too low, and the relative error that is left in their squares.
+
+    The energy outside of the bases of whole regions is that of noise, and of signal too weak to be detected. One such
+    component, just below the edge, may hide in every region of V entries and N volumes, k of them in the basis: a share
+    ``sqrt(N/V) / (N - k)`` of the energy.
+    """
     ones = (1,) * levels.ndim
     regions = PatchGrid(levels.shape, ones, ones).blocks(REGION_ENTRIES)
+    volumes = series.values.shape[-1]
 
-    def energy_outside(block: PatchBlock) -> tuple[float, float]:
+    def energy_outside(block: PatchBlock) -> tuple[float, float, float]:
         valid = series.valid[block.region]
         y = series.values[block.region][valid] / (levels[block.region][valid] * np.sqrt(series.parts))[:, None]
         basis = common_basis(y.astype(np.complex128 if series.parts == 2 else np.float64))
         k = basis.inside.size
-        return float(basis.outside.sum()), max(len(y) - k, 0) * (y.shape[1] - k)
+        return float(basis.outside.sum()), max(len(y) - k, 0) * (volumes - k), np.sqrt(len(y) * volumes)
 
-    energy, count = np.sum([*thread_map(energy_outside, regions)], axis=0)
+    energy, count, hidden = np.sum([*thread_map(energy_outside, regions)], axis=0)
     # A basis of nearly all volumes leaves signal outside, and too little noise to tell.
-    known = count > MIN_OUTSIDE_SHARE * series.valid.sum() * series.values.shape[-1]
-    return float(np.sqrt(energy / count)) if known else 1.0
+    if count <= MIN_OUTSIDE_SHARE * series.valid.sum() * volumes:
+        return 1.0, 0.05
+    return float(np.sqrt(energy / count)), float(hidden / count)
 
 
 def _levels_of(series: Series, block: PatchBlock, *, doubted: bool = False) -> Array:
@@ -114,7 +132,11 @@ def _levels_of(series: Series, block: PatchBlock, *, doubted: bool = False) -> A
 
 def _local_median(levels: Array) -> Array:
     """Return the median of a patch and its neighbours that are known; patches without any get the median of all."""
-    padded = np.pad(levels, 1, constant_values=np.nan)
+    padded = levels
+    for axis, n in enumerate(levels.shape):
+        # A level that rises up to the border goes on beyond it, or the median would lag behind.
+        width = [(1, 1) if a == axis else (0, 0) for a in range(levels.ndim)]
+        padded = np.pad(padded, width, mode="reflect", reflect_type="odd") if n > 1 else np.pad(padded, width, "edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3,) * levels.ndim)
     flat = windows.reshape(*levels.shape, -1)
     known = np.isfinite(flat).any(axis=-1)
@@ -124,13 +146,15 @@ def _local_median(levels: Array) -> Array:
 
 
 def _interpolated(levels: Array, grid: PatchGrid) -> Array:
-    """Return the levels between the centres of the patches, and constant beyond the outermost."""
+    """Return the levels between the centres of the patches; beyond the outermost they go on at most half a step."""
     out = levels
     for axis, (corners, size, n) in enumerate(zip(grid.corners(), grid.patch, grid.shape, strict=True)):
+        if len(corners) == 1:
+            out = np.repeat(out, n, axis)
+            continue
         centres = np.array(corners) + (size - 1) / 2
-        at = np.interp(np.arange(n), centres, np.arange(len(corners)))
-        low = np.minimum(at.astype(int), max(len(corners) - 2, 0))
-        share = (at - low).reshape([-1 if a == axis else 1 for a in range(out.ndim)])
-        high = np.minimum(low + 1, len(corners) - 1)
-        out = np.take(out, low, axis) * (1 - share) + np.take(out, high, axis) * share
-    return out
+        low = np.clip(np.searchsorted(centres, np.arange(n), side="right") - 1, 0, len(corners) - 2)
+        share = (np.arange(n) - centres[low]) / (centres[low + 1] - centres[low])
+        share = np.clip(share, -0.5, 1.5).reshape([-1 if a == axis else 1 for a in range(out.ndim)])
+        out = np.take(out, low, axis) * (1 - share) + np.take(out, low + 1, axis) * share
+    return np.clip(out, levels.min() / 2, levels.max() * 2)

@@ -19,7 +19,6 @@ __all__ = ["PatchEstimate", "gram_eigenvalues", "shrink_patches"]
 # Derivatives of the shrinkage are cut off here. Just above the edge they are infinite for a moment, and on average over
 # the noise of a singular value below 3.
 MAX_SLOPE = 3.0
-JUMP = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +33,11 @@ class PatchEstimate:
         Summed over the volumes, (patches, entries).
     rank : ndarray
         Singular values that were kept besides the mean, (patches,).
-    risk : ndarray
-        Estimated risk per entry and volume, (patches,).
     """
 
     value: Floats
     divergence: Array
     rank: NDArray[np.int64]
-    risk: Array
 
 
 def _centred(y: Floats, valid: NDArray[np.bool_]) -> tuple[Floats, Floats, Array]:
@@ -85,13 +81,55 @@ def shrink_patches(y: Floats, valid: NDArray[np.bool_]) -> PatchEstimate:
     The mean over the entries is removed first, which leaves one row less, and added again; it costs one degree of
     freedom per volume. The Jacobian of the shrinkage is diagonal in the basis ``u_i v_j'``, up to couplings that do not
     matter here, so the divergence of row x is ``sum_i |u_xi|^2 g_i``, with ``g_i`` the sum of the diagonal over j. The
-    vectors of the bulk are random: their mean ``g`` serves them all.
+    vectors of the bulk are random: their mean ``g`` serves them all. So is where the jump at the edge happens.
     """
     centred, mean, count = _centred(y, valid)
-    volumes = y.shape[2]
-    rows = np.maximum(count - 1, 0)
     eigenvalues, vectors = np.linalg.eigh(_gram(centred))
-    s = np.sqrt(np.maximum(eigenvalues[:, ::-1], 0.0))
+    spectrum = _shrink_spectrum(np.sqrt(np.maximum(eigenvalues[:, ::-1], 0.0)), count, y)
+    spikes, values, rank = spectrum.spikes, spectrum.values, spectrum.rank
+    leading = vectors[:, :, : -spikes.shape[1] - 1 : -1]
+    ratio = (values / spikes)[:, None]
+    if y.shape[2] <= y.shape[1]:
+        projected = centred @ leading
+        leverage = np.abs(projected / spikes[:, None]) ** 2
+        shrunk = (projected * ratio) @ np.swapaxes(leading, 1, 2).conj()
+    else:
+        leverage = np.abs(leading) ** 2
+        shrunk = (leading * ratio) @ (np.swapaxes(leading, 1, 2).conj() @ centred)
+    leverage = np.where(np.arange(spikes.shape[1]) < rank[:, None, None], leverage, 0.0)
+    share = 1 / np.maximum(count, 1)[:, None]
+    unexplained = np.maximum(1 - share - leverage.sum(axis=2), 0.0)
+    divergence = np.einsum("bmk,bk->bm", leverage, spectrum.gains) + unexplained * spectrum.others[:, None]
+    divergence = np.where(valid, divergence + (y.shape[2] + spectrum.jump[:, None]) * share, 0.0)
+    return PatchEstimate(np.where(valid[..., None], shrunk + mean, 0.0), divergence, rank)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spectrum:
+    """Shrunk singular values of patches, and the gains of their left vectors.
+
+    Attributes
+    ----------
+    spikes, values, gains : ndarray
+        The leading singular values, what becomes of them, and their gains, (patches, k); spikes are 1 beyond the rank.
+    others, jump : ndarray
+        The mean gain of all other vectors, and the divergence of the jump at the edge, (patches,).
+    rank : ndarray
+        The number of spikes, (patches,).
+    """
+
+    spikes: Array
+    values: Array
+    gains: Array
+    others: Array
+    jump: Array
+    rank: NDArray[np.int64]
+
+
+def _shrink_spectrum(s: Array, count: Array, y: Floats) -> _Spectrum:
+    """Shrink the singular values of patches with `count` valid entries, less their mean."""
+    volumes, parts = y.shape[2], 2 if np.iscomplexobj(y) else 1
+    rows = np.maximum(count - 1, 0)
     size = np.minimum(rows, volumes)
     edge = np.sqrt(rows) + np.sqrt(volumes)
     rank = np.minimum(np.count_nonzero(s > edge[:, None], axis=1), size)
@@ -99,42 +137,15 @@ def shrink_patches(y: Floats, valid: NDArray[np.bool_]) -> PatchEstimate:
     spikes = np.where(np.arange(most) < rank[:, None], s[:, :most], 1.0)
     values, slopes = shrink_stack(spikes, rank, rows, np.full_like(rows, volumes))
     ratio = values / spikes
-    leading = vectors[:, :, : -most - 1 : -1]
-    if volumes <= y.shape[1]:
-        projected = centred @ leading
-        leverage = np.abs(projected / spikes[:, None]) ** 2
-        shrunk = (projected * ratio[:, None]) @ np.swapaxes(leading, 1, 2).conj()
-    else:
-        leverage = np.abs(leading) ** 2
-        shrunk = (leading * ratio[:, None]) @ (np.swapaxes(leading, 1, 2).conj() @ centred)
-    leverage = np.where(np.arange(most) < rank[:, None, None], leverage, 0.0)
     own = np.minimum(slopes, MAX_SLOPE)
-    own = (own + ratio) / 2 if np.iscomplexobj(y) else own
+    own = own if parts == 1 else (own + ratio) / 2
     gains, rest = _gains(s, spikes, values, own, (rank, size))
     gains += np.maximum(volumes - rows, 0)[:, None] * ratio
     others = (rest + (rows - size) * ratio.sum(axis=1)) / np.maximum(rows - rank, 1)
-    share = 1 / np.maximum(count, 1)
-    unexplained = np.maximum(1 - share[:, None] - leverage.sum(axis=2), 0.0)
-    divergence = np.einsum("bmk,bk->bm", leverage, gains) + unexplained * others[:, None] + volumes * share[:, None]
-    if JUMP:
-        parts = 2 if np.iscomplexobj(y) else 1
-        height = np.maximum(
-            (spike_root(edge, np.maximum(rows - rank - 1, 0), np.maximum(volumes - rank - 1, 0)) - 1)
-            / np.maximum(edge, 1e-9),
-            0.0,
-        )
-        near = (
-            np.where(
-                np.arange(s.shape[1]) < size[:, None], phi((s - edge[:, None]) * np.sqrt(parts)) * np.sqrt(parts), 0.0
-            ).sum(axis=1)
-            / parts
-        )
-        divergence += (height * near * share)[:, None]
-    divergence = np.where(valid, divergence, 0.0)
-    residual = (s**2).sum(axis=1) - (values * (2 * spikes - values)).sum(axis=1)
-    entries = np.maximum(count, 1) * volumes
-    risk = residual / entries - 1 + 2 * divergence.sum(axis=1) / entries
-    return PatchEstimate(np.where(valid[..., None], shrunk + mean, 0.0), divergence, rank, risk)
+    height = (spike_root(edge, *(np.maximum(side - rank - 1, 0) for side in (rows, volumes))) - 1) / edge
+    near = np.sqrt(parts) * phi(np.sqrt(parts) * (s - edge[:, None])) / parts
+    density = np.where(np.arange(s.shape[1]) < size[:, None], near, 0.0).sum(axis=1)
+    return _Spectrum(spikes, values, gains, others, np.maximum(height, 0.0) * density, rank)
 
 
 def _gains(s: Array, spikes: Array, values: Array, own: Array, sizes: tuple[Any, Any]) -> tuple[Array, Array]:

@@ -81,7 +81,7 @@ def read_series(y: Any, axis: Any, mask: Any) -> Series:
         )
         raise ValueError(msg)
     dtype = np.result_type(moved.dtype, np.float32) if moved.dtype.kind in "fc" else np.float64
-    valid: NDArray[np.bool_] = np.asarray(np.isfinite(moved).all(axis=-1) & (moved != moved[..., :1]).any(axis=-1))
+    valid: NDArray[Any] = np.asarray(np.isfinite(moved).all(axis=-1) & (moved != moved[..., :1]).any(axis=-1))
     if isinstance(original, np.ma.MaskedArray):
         valid = valid & ~np.moveaxis(np.ma.getmaskarray(original), axis, -1).any(axis=-1)
     if mask is not None:
@@ -99,8 +99,7 @@ def _mask_of(mask: Any, shape: tuple[int, ...], whole: tuple[int, ...], axis: in
     if m.shape == shape:
         return m
     if m.shape == whole:
-        hidden: NDArray[np.bool_] = np.moveaxis(m, axis, -1).any(axis=-1)
-        return hidden
+        return np.asarray(np.moveaxis(m, axis, -1).any(axis=-1))
     msg = f"mask must have the shape of one volume, {shape}, or of y, {whole}, got {m.shape}."
     raise ValueError(msg)
 
