@@ -15,7 +15,7 @@ from ..risk.singular_values import Shape
 from .spectra import RULES, Decision, RankStatus, SpectralRule, decide, decide_correlated, decide_partial
 from .whitening import Whitening, whitening
 
-__all__ = ["RankSelection", "RankStatus", "select_rank"]
+__all__ = ["RankSelection", "RankStatus", "select_rank", "warn_about_level"]
 
 # How little is known of the noise: whether it is white but for the given covariances.
 NOISES = {"white": True, "correlated": False}
@@ -186,7 +186,7 @@ def select_rank(
         u, s, vh = _leading(work, bound)
     how = _Options(spectral, white, bound, whiten)
     found = [_one(y[i], (work[i], u[i], s[i], vh[i]), levels[i], how) for i in np.ndindex(*y.shape[:-2])]
-    _warn({decision.reason for decision, _ in found} - {""})
+    warn_about_level({decision.reason for decision, _ in found} - {""}, stacklevel=3)
     return _gathered(found, s, y.shape[:-2])
 
 
@@ -242,10 +242,11 @@ def _gathered(found: list[tuple[Decision, NDArray[Any]]], s: Array, lead: tuple[
     return RankSelection(singular_values=s, estimate=estimates.reshape(*lead, *estimates.shape[1:]), **columns)
 
 
-def _warn(reasons: set[str]) -> None:
+def warn_about_level(reasons: set[str], stacklevel: int) -> None:
+    """Warn that the noise level cannot be told, for each reason."""
     for reason in sorted(reasons):
         msg = f"The noise level cannot be told from the singular values: {reason}. Pass sigma if it is known."
-        warnings.warn(msg, AssumptionWarning, stacklevel=3)
+        warnings.warn(msg, AssumptionWarning, stacklevel=stacklevel)
 
 
 def _matrix(matrix: Any) -> NDArray[Any]:
