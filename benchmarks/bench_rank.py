@@ -3,6 +3,7 @@
     python benchmarks/bench_rank.py              # the tables of docs/lowrank.md, some five minutes
     python benchmarks/bench_rank.py --draws 3
     python benchmarks/bench_rank.py --develop    # the shapes that constants were chosen on, not reported
+    python benchmarks/bench_rank.py --correlated # noise of unknown covariance, beside ScreeNOT
 
 Writes benchmarks/rank.csv with every cell. Peers: optht (Gavish and Donoho), screenot, and MP-PCA by its formula.
 """
@@ -141,12 +142,67 @@ def table(rows, title):
         print(f"pure noise, {key}: loss {share:.3f} of sigma^2 (m + n)")
 
 
+def correlated_cell(job):
+    """Excess loss over the best rank, in units of 2% of the noise energy plus the best loss."""
+    index, shape, rho, name, strengths, draws = job
+    roots = [np.linalg.cholesky(rho ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))) for n in shape]
+    # The largest singular value of such noise, roughly.
+    limit = np.prod([np.linalg.norm(r, 2) for r in roots]) ** 0.75 * np.prod(shape) ** 0.25
+    excess = defaultdict(list)
+    for number in range(draws):
+        rng = np.random.default_rng([7, index, number])
+        signal = draw(rng, shape, np.asarray(strengths) * limit, False)[0] if strengths else np.zeros(shape)
+        noise = roots[0] @ rng.normal(size=shape) @ roots[1].T
+        u, s, vh = np.linalg.svd(signal + noise, full_matrices=False)
+        overlap = np.einsum("im,mn,ni->i", u.T, signal, vh.T)
+        by_rank = np.linalg.norm(signal) ** 2 + np.append(0.0, np.cumsum(s**2 - 2 * s * overlap))
+        unit = 0.02 * np.linalg.norm(noise) ** 2 + by_rank.min()
+        for rule in ("hard", "shrink"):
+            found = st.select_rank(signal + noise, noise="correlated", rule=rule)
+            excess[rule].append((np.linalg.norm(found.estimate - signal) ** 2 - by_rank.min()) / unit)
+        for bound in ("5", "p/4", "twice the rank"):
+            k = {"5": 5, "p/4": min(shape) // 4, "twice the rank": max(1, 2 * len(strengths))}[bound]
+            rank = adaptiveHardThresholding(signal + noise, k)[2]
+            excess[f"ScreeNOT, bound {bound}"].append((by_rank[rank] - by_rank.min()) / unit)
+    return {key: np.mean(v) for key, v in excess.items()}
+
+
+def correlated(draws, processes):
+    signals = {
+        "nothing": [],
+        "rank 2": [3.0, 1.5],
+        "rank 6": [4, 3.2, 2.6, 2, 1.6, 1.3],
+        "rank 12": [*np.linspace(5, 1.5, 12)],
+    }
+    jobs = [
+        (i, shape, rho, name, strengths, draws)
+        for i, (shape, rho, (name, strengths)) in enumerate(
+            (shape, rho, signal)
+            for shape in [(80, 60), (200, 90), (150, 150)]
+            for rho in (0.3, 0.6, 0.75)
+            for signal in signals.items()
+        )
+    ]
+    with ProcessPoolExecutor(processes) as pool:
+        rows = list(tqdm(pool.map(correlated_cell, jobs), total=len(jobs)))
+    print("| excess loss | " + " | ".join(f"{rho}" for rho in (0.3, 0.6, 0.75)) + " | worst |\n|---|---|---|---|---|")
+    for key in rows[0]:
+        by_rho = [
+            np.mean([r[key] for r, job in zip(rows, jobs, strict=True) if job[2] == rho]) for rho in (0.3, 0.6, 0.75)
+        ]
+        print(f"| {key} | {' | '.join(f'{v:.2f}' for v in by_rho)} | {max(r[key] for r in rows):.1f} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--develop", action="store_true")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--correlated", action="store_true")
     options = parser.parse_args()
+    if options.correlated:
+        correlated(options.draws, options.processes)
+        return
     chosen = list(cells(DEVELOP if options.develop else SHAPES))
     every = []
     with ProcessPoolExecutor(options.processes) as pool:

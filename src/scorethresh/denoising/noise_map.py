@@ -131,18 +131,28 @@ def _levels_of(series: Series, block: PatchBlock, *, doubted: bool = False) -> A
 
 
 def _local_median(levels: Array) -> Array:
-    """Return the median of a patch and its neighbours that are known; patches without any get the median of all."""
+    """Return the median of a patch and its neighbours; patches that tell nothing take it from those around them."""
+    while np.isnan(levels).any():
+        unknown = np.isnan(levels)
+        around = _neighbours(np.pad(levels, 1, constant_values=np.nan))[unknown]
+        some = np.isfinite(around).any(axis=-1)
+        filled = np.full(len(around), np.nan)
+        filled[some] = np.nanmedian(around[some], axis=-1)
+        levels = levels.copy()
+        levels[unknown] = filled
     padded = levels
     for axis, n in enumerate(levels.shape):
         # A level that rises up to the border goes on beyond it, or the median would lag behind.
         width = [(1, 1) if a == axis else (0, 0) for a in range(levels.ndim)]
         padded = np.pad(padded, width, mode="reflect", reflect_type="odd") if n > 1 else np.pad(padded, width, "edge")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (3,) * levels.ndim)
-    flat = windows.reshape(*levels.shape, -1)
-    known = np.isfinite(flat).any(axis=-1)
-    out = np.full(levels.shape, np.nanmedian(levels))
-    out[known] = np.nanmedian(flat[known], axis=-1)
+    out: Array = np.median(_neighbours(padded), axis=-1)
     return out
+
+
+def _neighbours(padded: Array) -> Array:
+    """Return every entry and those around it along the last axis, without the outermost layer."""
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3,) * padded.ndim)
+    return windows.reshape(*windows.shape[: padded.ndim], -1)
 
 
 def _interpolated(levels: Array, grid: PatchGrid) -> Array:
