@@ -144,7 +144,7 @@ def table(rows, title):
 
 def correlated_cell(job):
     """Excess loss over the best rank, in units of 2% of the noise energy plus the best loss."""
-    index, shape, rho, name, strengths, draws = job
+    index, shape, rho, _, strengths, draws = job
     roots = [np.linalg.cholesky(rho ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))) for n in shape]
     # The largest singular value of such noise, roughly.
     limit = np.prod([np.linalg.norm(r, 2) for r in roots]) ** 0.75 * np.prod(shape) ** 0.25

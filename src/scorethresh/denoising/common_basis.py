@@ -10,7 +10,12 @@ from .._arrays import Floats
 from .._validate import Array
 from ..noise.bulk import bulk_edge
 
-__all__ = ["CommonBasis", "common_basis"]
+__all__ = ["REGION_ENTRIES", "CommonBasis", "common_basis"]
+
+# Entries of a region. A larger one knows its basis better; a smaller one sees what is rare. Chosen on simulated
+# diffusion, hyperspectral and video data: from 1000 to 16000 the error changes by 5% on diffusion data, falls by 15% on
+# the cube and rises by 10% on the video.
+REGION_ENTRIES = 4096
 
 
 @dataclass(frozen=True, eq=False)

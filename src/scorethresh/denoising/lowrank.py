@@ -12,8 +12,8 @@ from .._progress import Progress
 from .._threads import one_blas_thread
 from .lowrank_result import LowRankDenoised, predict_series
 from .noise_map import NoiseMap, estimate_noise_map
-from .patch_choice import REGION_PATCHES, candidate_grids, choose_grid
-from .patch_sums import denoise_patches
+from .patch_choice import candidate_grids, choose_grid
+from .patch_sums import denoise_patches, regions_of
 from .series import level_map, read_series
 
 __all__ = ["LowRankDenoiser", "denoise_lowrank"]
@@ -73,7 +73,7 @@ class LowRankDenoiser:
             if not levels.any():
                 return LowRankDenoised.unchanged(series)
             grid = choose_grid(series, levels, grids)
-            blocks = grid.blocks(REGION_PATCHES)
+            blocks = regions_of(grid)
             with Progress("denoise", len(blocks), self.progress) as progress:
                 sums = denoise_patches(series, levels, blocks, progress.step)
         return predict_series(series, levels, sums, grid.patch, error)

@@ -11,7 +11,7 @@ import numpy as np
 from .._threads import thread_map
 from .._validate import Array, AssumptionWarning
 from ..noise.bulk import BulkFit, fit_bulk
-from .common_basis import common_basis
+from .common_basis import REGION_ENTRIES, common_basis
 from .patch_shrinkage import gram_eigenvalues
 from .patch_sums import BLOCK_BYTES
 from .patches import PatchBlock, PatchGrid
@@ -21,8 +21,7 @@ __all__ = ["NoiseMap", "estimate_noise_map"]
 
 # A patch needs this share of valid entries to tell the level. Fewer leave rims of masks to their neighbours.
 MIN_VALID_SHARE = 0.5
-# Entries of a region for the correction, and the least share of all noise that must lie outside of the bases.
-REGION_ENTRIES = 4096
+# The least share of all noise that must lie outside of the bases for the correction.
 MIN_OUTSIDE_SHARE = 0.2
 
 

@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 
 from .._validate import Array
+from .common_basis import REGION_ENTRIES
 from .lowrank_result import predict_risk
-from .patch_sums import denoise_patches
+from .patch_sums import denoise_patches, regions_of
 from .patches import PatchBlock, PatchGrid
 from .series import Series
 
-__all__ = ["REGION_PATCHES", "candidate_grids", "choose_grid"]
+__all__ = ["candidate_grids", "choose_grid"]
 
-# Patches of a region, which shares one basis of the volumes. A larger region knows its basis better; a smaller one sees
-# what is rare. Chosen on simulated diffusion, hyperspectral and video data: from 1000 to 16000 the error changes by 5%
-# on diffusion data, falls by 20% on the cube and rises by 10% on the video.
-REGION_PATCHES = 4096
 # Sizes to choose from, by the number of axes, and the number of regions to choose on. The divergence of patches of
 # 3 x 3 was 3% too low on a video.
 CANDIDATES = {2: (4, 6, 8), 3: (3, 4, 5)}
@@ -48,7 +45,7 @@ def choose_grid(series: Series, levels: Array, grids: list[PatchGrid]) -> PatchG
     if len(grids) == 1:
         return grids[0]
     ones = (1,) * series.valid.ndim
-    regions = PatchGrid(series.valid.shape, ones, ones).blocks(REGION_PATCHES)
+    regions = PatchGrid(series.valid.shape, ones, ones).blocks(REGION_ENTRIES)
     fullest = sorted(regions, key=lambda block: -int(series.valid[block.region].sum()))[: max(1, len(regions) // 2)]
     samples = fullest[:: max(1, -(-len(fullest) // SAMPLES))]
     return min(grids, key=lambda grid: sum(_risk(series, levels, grid, block) for block in samples))
@@ -61,7 +58,7 @@ def _risk(series: Series, levels: Array, grid: PatchGrid, region: PatchBlock) ->
     patch = tuple(min(size, n) for size, n in zip(grid.patch, shape, strict=True))
     local = PatchGrid(shape, patch, grid.step)
     here = levels[region.region]
-    sums = denoise_patches(crop, here, local.blocks(REGION_PATCHES), lambda: None)
+    sums = denoise_patches(crop, here, regions_of(local), lambda: None)
     return predict_risk(crop, here, sums)
 
 

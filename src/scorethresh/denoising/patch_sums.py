@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,12 +11,12 @@ import numpy as np
 from .._arrays import Floats
 from .._threads import cores, thread_map
 from .._validate import Array
-from .common_basis import common_basis
+from .common_basis import REGION_ENTRIES, common_basis
 from .patch_shrinkage import shrink_patches
-from .patches import PatchBlock
+from .patches import PatchBlock, PatchGrid
 from .series import Series
 
-__all__ = ["BLOCK_BYTES", "PatchSums", "denoise_patches"]
+__all__ = ["BLOCK_BYTES", "PatchSums", "denoise_patches", "regions_of"]
 
 # Bytes of the patches that a thread treats at once. Smaller ones cost time for each call, larger ones memory.
 BLOCK_BYTES = 16 << 20
@@ -37,6 +38,11 @@ class PatchSums:
     weight: Array
     divergence: Array
     rank: Array
+
+
+def regions_of(grid: PatchGrid) -> list[PatchBlock]:
+    """Return the patches as blocks, each of which shares one basis of the volumes."""
+    return grid.blocks(max(1, REGION_ENTRIES // math.prod(grid.step)))
 
 
 def denoise_patches(series: Series, levels: Array, blocks: list[PatchBlock], done: Callable[[], None]) -> PatchSums:
