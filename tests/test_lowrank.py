@@ -9,9 +9,9 @@ import pytest
 import oracles
 import scorethresh as st
 from scorethresh._threads import one_blas_thread
-from scorethresh.denoising.common_basis import common_basis
-from scorethresh.denoising.patch_shrinkage import shrink_patches
-from scorethresh.denoising.patches import PatchGrid
+from scorethresh.denoising.lowrank.common_basis import common_basis
+from scorethresh.denoising.lowrank.patches import PatchGrid
+from scorethresh.denoising.lowrank.shrinkage import shrink_patches
 from scorethresh.risk.singular_values import Shape, kernel_at, shrunk_values, spectral_divergence
 
 

@@ -11,8 +11,8 @@
 from ._validate import AssumptionWarning
 from .denoising.coefficients import Thresholded, threshold_coeffs
 from .denoising.denoiser import Denoiser, denoise
-from .denoising.lowrank import LowRankDenoiser, denoise_lowrank
-from .denoising.lowrank_result import LowRankDenoised
+from .denoising.lowrank.denoiser import LowRankDenoiser, denoise_lowrank
+from .denoising.lowrank.result import LowRankDenoised
 from .denoising.result import Band, Denoised
 from .noise.level import estimate_sigma
 from .risk.curve import RiskCurve

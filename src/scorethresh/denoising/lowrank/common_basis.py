@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import Floats
-from .._validate import Array
-from ..noise.bulk import bulk_edge
+from ..._arrays import Floats
+from ..._validate import Array
+from ...noise.bulk import bulk_edge
 
 __all__ = ["REGION_ENTRIES", "CommonBasis", "common_basis"]
 

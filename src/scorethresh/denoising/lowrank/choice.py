@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._validate import Array
+from ..._validate import Array
 from .common_basis import REGION_ENTRIES
-from .lowrank_result import predict_risk
-from .patch_sums import denoise_patches, regions_of
 from .patches import PatchBlock, PatchGrid
+from .result import predict_risk
 from .series import Series
+from .sums import denoise_patches, regions_of
 
 __all__ = ["candidate_grids", "choose_grid"]
 

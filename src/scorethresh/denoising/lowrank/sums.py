@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import Floats
-from .._threads import cores, thread_map
-from .._validate import Array
+from ..._arrays import Floats
+from ..._threads import cores, thread_map
+from ..._validate import Array
 from .common_basis import REGION_ENTRIES, common_basis
-from .patch_shrinkage import shrink_patches
 from .patches import PatchBlock, PatchGrid
 from .series import Series
+from .shrinkage import shrink_patches
 
 __all__ = ["BLOCK_BYTES", "PatchSums", "denoise_patches", "regions_of"]
 

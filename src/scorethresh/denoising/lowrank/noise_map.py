@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._threads import thread_map
-from .._validate import Array, AssumptionWarning
-from ..noise.bulk import BulkFit, fit_bulk
+from ..._threads import thread_map
+from ..._validate import Array, AssumptionWarning
+from ...noise.bulk import BulkFit, fit_bulk
 from .common_basis import REGION_ENTRIES, common_basis
-from .patch_shrinkage import gram_eigenvalues
-from .patch_sums import BLOCK_BYTES
 from .patches import PatchBlock, PatchGrid
 from .series import Series
+from .shrinkage import gram_eigenvalues
+from .sums import BLOCK_BYTES
 
 __all__ = ["NoiseMap", "estimate_noise_map"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Floats
+from ..._arrays import Floats
 
 __all__ = ["PatchBlock", "PatchGrid", "cut_blocks"]
 

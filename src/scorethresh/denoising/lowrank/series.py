@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._arrays import Floats
+from ... import _validate
+from ..._arrays import Floats
 
 __all__ = ["Series", "level_map", "read_series"]
 

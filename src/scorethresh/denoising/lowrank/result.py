@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats
-from .._validate import Array
-from .patch_sums import PatchSums
+from ..._arrays import Floats
+from ..._validate import Array
 from .series import Series
+from .sums import PatchSums
 
 __all__ = ["LowRankDenoised", "predict_risk", "predict_series"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats
-from .._normal import phi
-from .._validate import Array
-from ..noise.bulk import spike_root
-from ..risk.singular_values import shrink_stack
+from ..._arrays import Floats
+from ..._normal import phi
+from ..._validate import Array
+from ...noise.bulk import spike_root
+from ...risk.singular_values import shrink_stack
 
 __all__ = ["PatchEstimate", "gram_eigenvalues", "shrink_patches"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._progress import Progress
-from .._threads import one_blas_thread
-from .lowrank_result import LowRankDenoised, predict_series
+from ..._progress import Progress
+from ..._threads import one_blas_thread
+from .choice import candidate_grids, choose_grid
 from .noise_map import NoiseMap, estimate_noise_map
-from .patch_choice import candidate_grids, choose_grid
-from .patch_sums import denoise_patches, regions_of
+from .result import LowRankDenoised, predict_series
 from .series import level_map, read_series
+from .sums import denoise_patches, regions_of
 
 __all__ = ["LowRankDenoiser", "denoise_lowrank"]
 
