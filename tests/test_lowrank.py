@@ -257,7 +257,7 @@ def test_layout_and_dtype_are_kept():
 
 def test_scaling_and_threads_change_nothing(monkeypatch):
     rng = np.random.default_rng(7)
-    clean = series(rng, (40, 40, 6), 10)
+    clean = series(rng, (40, 40, 6), 12)
     y = clean + noise(rng, clean.shape)
     one = st.LowRankDenoiser(patch=3).run(y)
     scaled = st.LowRankDenoiser(patch=3).run(1e-6 * y)
@@ -282,6 +282,14 @@ def test_a_level_that_cannot_be_told_is_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         st.denoise_lowrank(rng.normal(size=(12, 12, 6)), sigma=1.0)
+
+
+def test_a_series_that_is_not_of_low_rank_is_warned_about():
+    rng = np.random.default_rng(12)
+    y = series(rng, (40, 40), 20, rank=8, strength=8.0) + rng.normal(size=(40, 40, 20))
+    with pytest.warns(st.AssumptionWarning, match="not of low rank: 4.% of the combinations"):
+        found = st.LowRankDenoiser().run(y)
+    assert found.stderr > 3 * st.LowRankDenoiser(sigma=1.0).run(y).stderr
 
 
 def test_pure_noise_is_removed():

@@ -21,6 +21,9 @@ __all__ = ["RULES", "Decision", "RankStatus", "SpectralRule", "decide", "decide_
 # is smooth on the scale of the kernel, which is four steps wide. Beyond, only gaps between the values matter.
 GRID_STEP = 0.25
 GRID_MARGIN = 6.0
+# Risks that differ by less are equal, in units of the noise variance; their standard error is the root of the number of
+# entries. In a wide gap between singular values only the tail of the kernel differs.
+FLAT = 1e-3
 
 
 class RankStatus(enum.StrEnum):
@@ -79,8 +82,9 @@ class SpectralRule(abc.ABC):
         """Return what values are replaced by if they are kept, and how many are, from what noise does to them."""
 
     def pick(self, s: Array, curve: SpectralCurve, shape: Shape) -> int:
-        """Return the index of the threshold to take: that of least risk."""
-        return int(np.argmin(curve.risk(shape)))
+        """Return the index of the threshold to take: that of least risk, and the lowest one where the risk is flat."""
+        risk = curve.risk(shape)
+        return int(np.argmax(risk <= risk.min() + FLAT))
 
 
 class HardValues(SpectralRule):
