@@ -391,3 +391,23 @@ def marchenko_pastur_cdf(s, m, n):
         return math.sqrt(max((high**2 - x**2) * (x**2 - low**2), 0.0)) / (math.pi * min(m, n) * max(x, 1e-300))
 
     return integrate.quad(density, low, min(max(s, low), high), limit=200)[0]
+
+
+def finite_size_shrinkage(s, rank, m, n):
+    """What the leading singular values become: each less the degrees of freedom that it costs, over itself."""
+    out = []
+    low, high = (abs(math.sqrt(n - rank) + sign * math.sqrt(m - rank)) for sign in (-1, 1))
+    for i in range(rank):
+
+        def share(x, i=i):
+            density = math.sqrt(max((high**2 - x**2) * (x**2 - low**2), 0.0)) / (math.pi * x)
+            return density * s[i] ** 2 / (s[i] ** 2 - x**2)
+
+        bulk = integrate.quad(share, low, high, limit=200)[0]
+        spikes = 0.0
+        for j in range(rank):
+            x = s[i] ** 2 - s[j] ** 2
+            spikes += s[i] ** 2 * x / (x**2 + (2 * math.sqrt(s[i] * s[j])) ** 2)
+        cost = 1 + abs(m - n) + 2 * bulk + 2 * spikes
+        out.append(min(max(s[i] - cost / s[i], 0.0), s[i]))
+    return out

@@ -115,11 +115,11 @@ def test_divergence_of_a_row_is_that_of_the_jacobian(complex_entries):
 
 def test_common_basis_keeps_the_signal_and_counts_its_own_noise():
     rng = np.random.default_rng(1)
-    clean = 2.0 * rng.normal(size=(400, 3)) @ rng.normal(size=(3, 20))
+    clean = 0.4 * rng.normal(size=(400, 3)) @ rng.normal(size=(3, 20))
     y = clean + rng.normal(size=clean.shape)
     basis = common_basis(y)
     assert basis.vectors.shape == (20, 3)
-    assert np.linalg.norm(clean - clean @ basis.vectors @ basis.vectors.T) < 0.05 * np.linalg.norm(clean)
+    assert np.linalg.norm(clean - clean @ basis.vectors @ basis.vectors.T) < 0.3 * np.linalg.norm(clean)
 
     def project(y):
         v = common_basis(y).vectors
@@ -132,7 +132,8 @@ def test_common_basis_keeps_the_signal_and_counts_its_own_noise():
         probes.append(np.sum(z * (project(y + 1e-4 * z) - project(y - 1e-4 * z))) / 2e-4)
     expected = 400 * 3 + basis.divergence(coordinates, coordinates)
     assert np.mean(probes) == pytest.approx(expected, abs=3 * np.std(probes) / np.sqrt(len(probes)))
-    assert basis.divergence(coordinates, coordinates) == pytest.approx(3 * 17, rel=0.1)
+    # 3 vectors of 17 numbers each, and more since the signal is weak.
+    assert 1.1 * 3 * 17 < basis.divergence(coordinates, coordinates) < 2 * 3 * 17
 
 
 @pytest.mark.parametrize("complex_entries", [False, True])
@@ -187,6 +188,27 @@ def test_noise_map_is_found():
     assert losses[0] < 1.02 * losses[1]
     assert losses[1] < losses[2]
     assert given.predicted_mse == pytest.approx(losses[1], abs=3 * given.stderr)
+
+
+def test_complex_level_is_that_of_one_part():
+    rng = np.random.default_rng(13)
+    clean = series(rng, (30, 30), 20, complex_entries=True)
+    found = st.LowRankDenoiser().run(clean + 0.5 * noise(rng, clean.shape, True))
+    assert np.mean(found.sigma) == pytest.approx(0.5, rel=0.02)
+
+
+def test_the_size_of_least_risk_is_taken():
+    rng = np.random.default_rng(14)
+    for width in (1, 6):
+        from scipy.ndimage import gaussian_filter
+
+        maps = np.stack([gaussian_filter(rng.normal(size=(40, 40)), width) for _ in range(4)], axis=-1)
+        clean = 2 * maps / maps.std() @ rng.normal(size=(4, 20))
+        y = clean + noise(rng, clean.shape)
+        risks = {size: st.LowRankDenoiser(sigma=1.0, patch=size).run(y).predicted_mse for size in (4, 6, 8)}
+        found = st.LowRankDenoiser(sigma=1.0).run(y)
+        assert found.predicted_mse == min(risks.values())
+        assert found.patch == (min(risks, key=risks.get),) * 2
 
 
 def test_error_map_shows_where_the_error_is():

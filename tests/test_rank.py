@@ -84,6 +84,12 @@ def test_weighted_divergence_is_the_trace_with_the_covariance(shape, complex_ent
     assert fast == pytest.approx(slow, rel=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(60, 40), (30, 50)])
+def test_shrinkage_is_that_of_its_definition(shape):
+    s = 1.05 * Shape(*shape).edge * np.array([3.0, 1.7, 1.65, 1.0])
+    assert shrunk_values(s, 4, Shape(*shape))[0] == pytest.approx(oracles.finite_size_shrinkage(s, 4, *shape), rel=1e-6)
+
+
 def test_degrees_of_freedom_of_the_reference():
     """60 x 40, spikes 40, 30, 22, 18, 15: DOF 1314.9, 770.6 and 567.2 at 10, 12 and 13, from a Monte Carlo run."""
     rng = np.random.default_rng(0)
