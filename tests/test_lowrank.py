@@ -285,6 +285,9 @@ def test_scaling_and_threads_change_nothing(monkeypatch):
     scaled = st.LowRankDenoiser(patch=3).run(1e-6 * y)
     assert scaled.estimate * 1e6 == pytest.approx(one.estimate, abs=1e-8)
     assert scaled.predicted_mse * 1e12 == pytest.approx(one.predicted_mse)
+    for scale in (1e-150, 1e150):
+        extreme = st.LowRankDenoiser(patch=3, sigma=scale).run(scale * y)
+        assert extreme.stderr / scale / scale == pytest.approx(st.LowRankDenoiser(patch=3, sigma=1.0).run(y).stderr)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert np.array_equal(st.LowRankDenoiser(patch=3).run(y).estimate, one.estimate)
 

@@ -279,7 +279,9 @@ def test_leading_values_decide_as_all_do(rule, sigma):
     signal, y = spiked(rng, 300, 200, [90.0, 60.0, 45.0])
     whole = st.select_rank(y, sigma=sigma, rule=rule)
     part = st.select_rank(y, sigma=sigma, rule=rule, max_rank=12)
-    assert part.singular_values == pytest.approx(whole.singular_values[:12], rel=1e-9)
+    assert part.singular_values[:3] == pytest.approx(whole.singular_values[:3], rel=1e-6)
+    assert part.singular_values == pytest.approx(whole.singular_values[:12], rel=0.03)
+    assert (part.singular_values <= whole.singular_values[:12] * (1 + 1e-12)).all()
     assert part.sigma == pytest.approx(whole.sigma, rel=0.01)
     losses = [np.linalg.norm(one.estimate - signal) ** 2 for one in (part, whole)]
     assert losses[0] == pytest.approx(losses[1], rel=0.02)
@@ -287,6 +289,20 @@ def test_leading_values_decide_as_all_do(rule, sigma):
     if sigma:
         assert part.risk == pytest.approx(whole.risk, abs=0.3 * whole.stderr)
         assert part.dof == pytest.approx(whole.dof, rel=0.1)
+
+
+def test_leading_values_close_to_the_edge_and_of_stacks():
+    rng = np.random.default_rng(16)
+    edge = np.sqrt(200) + np.sqrt(150)
+    stack = np.stack([spiked(rng, 200, 150, [0.85 * edge, 0.75 * edge], complex_entries=True)[1] for _ in range(3)])
+    whole = st.select_rank(stack, sigma=1.0)
+    part = st.select_rank(stack, sigma=1.0, max_rank=6)
+    assert part.estimate.shape == stack.shape
+    for i in range(3):
+        above = whole.singular_values[i] > 1.1 * np.sqrt(2) * edge
+        assert part.singular_values[i, above[:6]] == pytest.approx(whole.singular_values[i, above], rel=0.01)
+    nothing = st.select_rank(np.zeros((30, 20)), max_rank=4)
+    assert nothing.status is st.RankStatus.NO_NOISE
 
 
 def test_too_few_leading_values_are_noticed():
@@ -359,6 +375,17 @@ def test_ties_and_zeros():
         assert kept.estimate == pytest.approx(exact)
         for flat in (np.full((1, 30), 5.0), np.full((30, 1), 5.0), [[3.0]]):
             assert np.isfinite(st.select_rank(flat, sigma=1.0, rule=rule).risk)
+
+
+@pytest.mark.parametrize("rule", ["hard", "shrink", "soft"])
+def test_noise_below_the_rounding_is_no_noise(rule):
+    y = np.random.default_rng(17).normal(size=(12, 10))
+    found = st.select_rank(1e200 * y, sigma=1.0, rule=rule)
+    assert found.status is st.RankStatus.NO_NOISE
+    assert found.estimate == pytest.approx(1e200 * y, rel=1e-9)
+    strong = st.select_rank(y + 1e12 * np.ones((12, 10)), sigma=1.0, rule=rule)
+    assert strong.rank >= 1
+    assert np.isfinite(strong.risk)
 
 
 def test_dtype_is_kept_and_the_input_is_not_changed():

@@ -188,9 +188,9 @@ class ScorePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         The number of components that stand out from the noise. It may be 0.
     n_components_ : int
         The same, but at least 1, so that there is something to hand on.
-    components_ : ndarray of shape (n_components_, n_features)
+    components_ : ndarray of shape (n_components, n_features)
         Orthonormal directions.
-    scaling_ : ndarray of shape (n_components_,)
+    scaling_ : ndarray of shape (n_components,)
         By what the scores are multiplied: 1 for ``"hard"``; 0 if the rank is 0.
     singular_values_ : ndarray
         All singular values of X less its mean.
@@ -277,7 +277,7 @@ class ScorePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_)
+        ndarray of shape (n_samples, n_components)
             The scores, scaled down where they hold more noise.
         """
         check_is_fitted(self)
@@ -289,7 +289,7 @@ class ScorePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : array_like of shape (n_samples, n_components_)
+        X : array_like of shape (n_samples, n_components)
             The scores.
 
         Returns

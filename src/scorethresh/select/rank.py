@@ -20,6 +20,11 @@ __all__ = ["RankSelection", "RankStatus", "select_rank", "warn_about_level"]
 # How little is known of the noise: whether it is white but for the given covariances.
 NOISES = {"white": True, "correlated": False}
 
+# Vectors beyond those asked for, and rounds, of the subspace iteration. More rounds find values closer to the edge:
+# with these, one that exceeds the edge by a tenth is right to 1%.
+OVERSAMPLING = 10
+POWER_ITERATIONS = 8
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankSelection:
@@ -297,15 +302,18 @@ def _whole(max_rank: Any, limit: int) -> int:
 
 
 def _leading(work: NDArray[Any], count: int) -> tuple[NDArray[Any], Array, NDArray[Any]]:
-    """Return the leading singular values and vectors of every matrix."""
-    m, n = work.shape[-2:]
-    if count >= min(m, n) - 1:  # the iteration needs room
-        u, s, vh = np.linalg.svd(work, full_matrices=False)
-        return u[..., :count], s[..., :count], vh[..., :count, :]
-    from scipy.sparse.linalg import svds
+    """Return the leading singular values and vectors of every matrix, by subspace iteration from a random start.
 
-    lead = work.shape[:-2]
-    start = np.random.default_rng(0).normal(size=min(m, n)).astype(work.dtype)
-    found = [svds(work[i], k=count, v0=start) for i in np.ndindex(*lead)]
-    u, s, vh = (np.stack(some) for some in zip(*((u[:, ::-1], s[::-1], vh[::-1]) for u, s, vh in found), strict=True))
-    return u.reshape(*lead, m, count), s.reshape(*lead, count), vh.reshape(*lead, count, n)
+    Values above the noise converge. Those inside of it, which are close to one another, come out a little too low; the
+    risk does not need them. N. Halko, P. G. Martinsson and J. A. Tropp (2011), arXiv:0909.4061.
+    """
+    m, n = work.shape[-2:]
+    width = min(count + OVERSAMPLING, m, n)
+    start = np.random.default_rng(0).normal(size=(n, width)).astype(work.dtype)
+    adjoint = np.swapaxes(work, -1, -2).conj()
+    q = np.linalg.qr(work @ start)[0]
+    for _ in range(POWER_ITERATIONS):
+        q = np.linalg.qr(work @ np.linalg.qr(adjoint @ q)[0])[0]
+    small, s, vh = np.linalg.svd(np.swapaxes(q, -1, -2).conj() @ work, full_matrices=False)
+    u = q @ small
+    return u[..., :count], s[..., :count], vh[..., :count, :]

@@ -57,7 +57,8 @@ _REMEDIES = {
         "matrix is not of low rank."
     ),
     RankStatus.NO_NOISE: (
-        "The smaller singular values are 0 to rounding, so nothing is removed. If there is noise, pass sigma."
+        "The noise is lost in the rounding of the largest singular value, or there is none, so nothing is removed. "
+        "Check sigma."
     ),
     RankStatus.LEVEL_UNKNOWN: (
         "The noise level cannot be told from the singular values, so rank and risk are a guess. If it is known, pass "
@@ -202,12 +203,14 @@ def decide(s: Array, shape: Shape, sigma: float | None, rule: SpectralRule) -> D
         With the whole curve.
     """
     reason = ""
-    unit = 0.0 if sigma is None else sigma * np.sqrt(shape.parts)
     if sigma is None:
         fit = fit_bulk(s, shape.m, shape.n)
         unit, reason = fit.sigma, fit.reason
-        if unit <= max(shape.m, shape.n) * np.finfo(float).eps * s[0]:
-            return _noise_free(s, shape)
+        rounding = max(shape.m, shape.n) * np.finfo(float).eps * s[0]
+    else:
+        unit, rounding = float(sigma * np.sqrt(shape.parts)), np.finfo(float).eps * s[0]
+    if unit <= rounding:
+        return _noise_free(s, shape)
     z = s / unit
     with np.errstate(over="ignore"):
         spectral = rule.curve(z, _thresholds(z, shape), shape)

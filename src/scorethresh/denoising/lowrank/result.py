@@ -128,11 +128,14 @@ def predict_series(
     known = series.valid
     level = np.where(known, levels, 0.0)
     mse = float(risk[known].mean())
+    # In units of a typical level: fourth powers of small or large ones would leave the range of doubles.
+    unit = float(level.max())
+    squares, error = (level[known] / unit) ** 2, max(mse / unit**2, 0.0)
     # The variance of the estimate of a risk, per real number: 2 sigma^4, plus 4 sigma^2 times the error.
-    variance = (2 * level[known] ** 4 + 4 * level[known] ** 2 * max(mse, 0.0)).mean() / (known.sum() * volumes * parts)
-    variance += (common_error * (level[known] ** 2).mean()) ** 2
+    variance = (2 * squares**2 + 4 * squares * error).mean() / (known.sum() * volumes * parts)
+    stderr = unit**2 * math.sqrt(variance + (common_error * squares.mean()) ** 2)
     rank = sums.rank / np.where(sums.weight > 0, sums.weight, 1.0)
-    return LowRankDenoised(series.restored(value), level, rank, mse, math.sqrt(variance), patch, risk, filtered)
+    return LowRankDenoised(series.restored(value), level, rank, mse, stderr, patch, risk, filtered)
 
 
 def predict_risk(series: Series, levels: Array, sums: PatchSums) -> float:
