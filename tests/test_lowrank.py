@@ -317,6 +317,13 @@ def test_a_series_that_is_not_of_low_rank_is_warned_about():
     assert found.stderr > 3 * st.LowRankDenoiser(sigma=1.0).run(y).stderr
 
 
+def test_a_level_that_is_too_large_is_warned_about():
+    rng = np.random.default_rng(15)
+    y = np.abs(rng.normal(size=(30, 30, 12)) + 1j * rng.normal(size=(30, 30, 12)))
+    with pytest.warns(st.AssumptionWarning, match="below zero.*complex data"):
+        st.denoise_lowrank(y, sigma=1.0)
+
+
 def test_pure_noise_is_removed():
     rng = np.random.default_rng(9)
     found = st.LowRankDenoiser(sigma=1.0).run(rng.normal(size=(40, 40, 30)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..._progress import Progress
 from ..._threads import one_blas_thread
+from ..._validate import AssumptionWarning
 from .choice import candidate_grids, choose_grid
 from .noise_map import NoiseMap, estimate_noise_map
 from .result import LowRankDenoised, predict_series
@@ -61,6 +63,11 @@ class LowRankDenoiser:
         -------
         LowRankDenoised
             The estimate, noise and rank maps, the predicted error and its standard error.
+
+        Warns
+        -----
+        AssumptionWarning
+            If the noise level cannot be told, if the series is not of low rank, or if the predicted error is negative.
         """
         series = read_series(y, self.series_axis, self.mask)
         shape = series.valid.shape
@@ -76,7 +83,15 @@ class LowRankDenoiser:
             blocks = regions_of(grid)
             with Progress("denoise", len(blocks), self.progress) as progress:
                 sums = denoise_patches(series, levels, blocks, progress.step)
-        return predict_series(series, levels, sums, grid.patch, error)
+        found = predict_series(series, levels, sums, grid.patch, error)
+        if found.predicted_mse < -3 * found.stderr:
+            msg = (
+                f"The predicted error is below zero, {found.predicted_mse:.3g} ± {found.stderr:.2g}, and cannot be "
+                "trusted: sigma is too large, or the noise is not Gaussian, as in magnitudes of complex data. Leave sigma "
+                "out, mask the background, or pass the complex data."
+            )
+            warnings.warn(msg, AssumptionWarning, stacklevel=2)
+        return found
 
 
 def denoise_lowrank(
