@@ -273,7 +273,8 @@ def test_layout_and_dtype_are_kept():
     whole = st.denoise_lowrank(np.rint(y).astype("i2"), sigma=20.0)
     assert whole.dtype == np.int16
     assert np.abs(whole - base).mean() < 1  # rounding, and patches near the edge of the noise
-    assert st.denoise_lowrank((y + 0j).astype("c8"), sigma=20.0).dtype == np.complex64
+    both = y + 20j * noise(rng, y.shape)
+    assert st.denoise_lowrank(both.astype("c8"), sigma=20.0).dtype == np.complex64
     assert repr(st.LowRankDenoiser(sigma=20.0).run(y)).startswith("<LowRankDenoised: 16 x 14 x 6 x 12 float64")
 
 

@@ -87,8 +87,8 @@ class LowRankDenoiser:
         if found.predicted_mse < -3 * found.stderr:
             msg = (
                 f"The predicted error is below zero, {found.predicted_mse:.3g} ± {found.stderr:.2g}, and cannot be "
-                "trusted: sigma is too large, or the noise is not Gaussian, as in magnitudes of complex data. Leave sigma "
-                "out, mask the background, or pass the complex data."
+                "trusted: sigma is too large, or the noise is not Gaussian, as in magnitudes of complex data. Leave "
+                "sigma out, mask the background, or pass the complex data."
             )
             warnings.warn(msg, AssumptionWarning, stacklevel=2)
         return found
