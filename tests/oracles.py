@@ -384,3 +384,59 @@ def block_risk_quad(rule, size, threshold, mean_norm, kinks):
     dof = expect_norm(lambda r: float(rule.derivative(r, threshold)) + (size - 1) * float(rule(r, threshold)) / r)
     dof += sum(height * float(noncentral_chi_mp(at, mean_norm, size)) for at, height in rule.jumps(threshold))
     return expect_norm(lambda r: (r - float(rule(r, threshold))) ** 2) - size + 2 * dof, dof
+
+
+# Singular values.
+
+
+def jacobian_trace(estimator, y, weight=None, step=1e-6):
+    """The divergence of a smooth estimator of matrices by central differences, entry by entry and part by part.
+
+    With `weight`, a pair of covariances between rows and columns, it is ``tr(Sigma J)``.
+    """
+    total = 0.0
+    row, column = (np.eye(y.shape[0]), np.eye(y.shape[1])) if weight is None else weight
+    for i, j in np.ndindex(*y.shape):
+        for part in (1.0, 1j) if np.iscomplexobj(y) else (1.0,):
+            # The response of the whole to one entry, times the covariance of that entry with every other.
+            e = np.zeros_like(y)
+            e[i, j] = part * step
+            response = (estimator(y + e) - estimator(y - e)) / (2 * step)
+            total += float((np.outer(row[:, i], column[:, j]) * response * np.conj(part)).sum().real)
+    return total
+
+
+def spectral(y, replace):
+    """A matrix whose singular values are replaced."""
+    u, s, vh = np.linalg.svd(y, full_matrices=False)
+    return (u * replace(s)) @ vh
+
+
+def marchenko_pastur_cdf(s, m, n):
+    """The share of singular values below s in a large m x n matrix of unit noise, by quadrature of the density."""
+    low, high = abs(math.sqrt(m) - math.sqrt(n)), math.sqrt(m) + math.sqrt(n)
+
+    def density(x):
+        return math.sqrt(max((high**2 - x**2) * (x**2 - low**2), 0.0)) / (math.pi * min(m, n) * max(x, 1e-300))
+
+    return integrate.quad(density, low, min(max(s, low), high), limit=200)[0]
+
+
+def finite_size_shrinkage(s, rank, m, n):
+    """What the leading singular values become: each less the degrees of freedom that it costs, over itself."""
+    out = []
+    low, high = (abs(math.sqrt(n - rank) + sign * math.sqrt(m - rank)) for sign in (-1, 1))
+    for i in range(rank):
+
+        def share(x, i=i):
+            density = math.sqrt(max((high**2 - x**2) * (x**2 - low**2), 0.0)) / (math.pi * x)
+            return density * s[i] ** 2 / (s[i] ** 2 - x**2)
+
+        bulk = integrate.quad(share, low, high, limit=200)[0]
+        spikes = 0.0
+        for j in range(rank):
+            x = s[i] ** 2 - s[j] ** 2
+            spikes += s[i] ** 2 * x / (x**2 + (2 * math.sqrt(s[i] * s[j])) ** 2)
+        cost = 1 + abs(m - n) + 2 * bulk + 2 * spikes
+        out.append(min(max(s[i] - cost / s[i], 0.0), s[i]))
+    return out

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import scorethresh as st
-from scorethresh.sklearn import ThresholdDenoiser
+from scorethresh.sklearn import ScorePCA, ThresholdDenoiser
 
 
 @parametrize_with_checks([ThresholdDenoiser(), ThresholdDenoiser(domain="coefficients", rule="soft")])
@@ -129,3 +129,50 @@ def test_the_package_does_not_import_scikit_learn():
     code = "import sys, scorethresh; print('sklearn' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert out.strip() == "False"
+
+
+@pytest.mark.filterwarnings("ignore::scorethresh.AssumptionWarning")
+@parametrize_with_checks([ScorePCA(), ScorePCA(rule="shrink", sigma=1.0)])
+def test_scikit_learn_accepts_the_components(estimator, check):
+    check(estimator)
+
+
+def low_rank(rows=80, columns=30, rank=3, noise=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    clean = 2.0 + rng.normal(size=(rows, rank)) @ rng.normal(size=(rank, columns))
+    return clean, clean + rng.normal(0.0, noise, clean.shape)
+
+
+def test_components_are_those_of_pca_and_their_number_is_chosen():
+    clean, X = low_rank()
+    pca = ScorePCA().fit(X)
+    assert (pca.rank_, pca.n_components_) == (3, 3)
+    assert pca.sigma_ == pytest.approx(0.5, rel=0.05)
+    other = PCA(3).fit(X)
+    assert np.abs(np.sum(pca.components_ * other.components_, axis=1)) == pytest.approx(np.ones(3))
+    denoised = pca.inverse_transform(pca.transform(X))
+    assert denoised == pytest.approx(other.inverse_transform(other.transform(X)))
+    # The risk leaves out the error of the mean, one row of noise.
+    loss = np.sum((denoised - clean) ** 2) - 30 * 0.25
+    assert pca.risk_ == pytest.approx(loss, abs=3 * pca.stderr_)
+
+
+def test_shrunk_components_have_less_error():
+    losses = {"hard": 0.0, "shrink": 0.0}
+    for seed in range(10):
+        clean, X = low_rank(noise=2.0, seed=seed)
+        for rule in losses:
+            pca = ScorePCA(sigma=2.0, rule=rule).fit(X)
+            losses[rule] += mse(pca.inverse_transform(pca.transform(X)), clean)
+            assert (pca.scaling_ <= 1).all()
+    assert losses["shrink"] < 0.95 * losses["hard"]
+
+
+def test_noise_has_no_component_but_something_to_hand_on():
+    X = np.random.default_rng(0).normal(size=(60, 20))
+    pca = ScorePCA(sigma=1.0).fit(X)
+    assert (pca.rank_, pca.n_components_, pca.status_) == (0, 1, st.RankStatus.NOISE_ONLY)
+    assert not pca.transform(X).any()
+    assert pca.inverse_transform(pca.transform(X)) == pytest.approx(np.tile(X.mean(axis=0), (60, 1)))
+    with pytest.raises(ValueError, match=r"X must have shape \(n_samples, 1\)"):
+        pca.inverse_transform(X)

@@ -14,7 +14,7 @@ SOURCE = Path(st.__file__).parent
 # Each module may import those of earlier rows; inside a row there may be no cycle.
 ORDER = [
     "_validate _normal _progress _threads _arrays _kernels",
-    "noise.covariance noise.clipping noise.anscombe rules frames",
+    "noise.covariance noise.clipping noise.anscombe noise.bulk rules frames",
     "noise",
     "sample",
     "risk",

@@ -248,5 +248,5 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
 def test_importing_the_plots_does_not_import_matplotlib():
     code = "import sys, scorethresh.viz as v; print(sorted(v.__all__), 'matplotlib' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    names = ["plot_bands", "plot_denoised", "plot_dof", "plot_risk", "plot_selection", "write_report"]
+    names = ["plot_bands", "plot_denoised", "plot_dof", "plot_rank", "plot_risk", "plot_selection", "write_report"]
     assert out.strip() == f"{names} False"

@@ -8,8 +8,11 @@
 3.46875
 """
 
+from ._validate import AssumptionWarning
 from .denoising.coefficients import Thresholded, threshold_coeffs
 from .denoising.denoiser import Denoiser, denoise
+from .denoising.lowrank.denoiser import LowRankDenoiser, denoise_lowrank
+from .denoising.lowrank.result import LowRankDenoised
 from .denoising.result import Band, Denoised
 from .noise.level import estimate_sigma
 from .risk.curve import RiskCurve
@@ -37,12 +40,14 @@ from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Radial, 
 from .sample.magnitudes import Magnitudes
 from .select.parameter import select_parameter
 from .select.parameter_result import ParameterCurve, ParameterSelection, ParameterStatus
+from .select.rank import RankSelection, RankStatus, select_rank
 from .select.status import Status
 from .select.threshold import Selection, compare, risk_curve, select_threshold
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AssumptionWarning",
     "Band",
     "BlockMixture",
     "BlockScore",
@@ -57,6 +62,8 @@ __all__ = [
     "Hard",
     "Jansen",
     "LittleBootstrap",
+    "LowRankDenoised",
+    "LowRankDenoiser",
     "Magnitudes",
     "Means",
     "Method",
@@ -68,6 +75,8 @@ __all__ = [
     "Piece",
     "PiecewiseLinear",
     "Radial",
+    "RankSelection",
+    "RankStatus",
     "RiskCurve",
     "Rule",
     "Scad",
@@ -82,12 +91,14 @@ __all__ = [
     "Universal",
     "compare",
     "denoise",
+    "denoise_lowrank",
     "divergence",
     "dof_lasso_ols",
     "estimate_sigma",
     "paper_bandwidth",
     "risk_curve",
     "select_parameter",
+    "select_rank",
     "select_threshold",
     "threshold_coeffs",
 ]

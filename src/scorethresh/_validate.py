@@ -13,6 +13,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 T = TypeVar("T")
 
+
+class AssumptionWarning(UserWarning):
+    """An assumption visibly fails, so that a result cannot be trusted; the message names the remedy."""
+
+
 _COMPLEX = (
     "{name} is complex, which is not supported yet. Treat the parts apart: {name}.real and {name}.imag, "
     "with sigma the noise level of one part."

@@ -1,4 +1,4 @@
-"""A scikit-learn transformer that learns thresholds from rows of data."""
+"""scikit-learn transformers: thresholds learnt from rows of data, and principal components whose number is chosen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _validate
@@ -16,10 +16,13 @@ from .frames.wavelets import Undecimated, default_levels
 from .noise.covariance import White
 from .noise.level import estimate_sigma
 from .risk.methods import Method, Selector
+from .risk.singular_values import Shape
 from .rules import Rule, as_rule
+from .select.rank import warn_about_level
+from .select.spectra import RULES, decide
 from .select.threshold import DEFAULT, select_threshold
 
-__all__ = ["ThresholdDenoiser"]
+__all__ = ["ScorePCA", "ThresholdDenoiser"]
 
 # Whether rows of a domain are transformed by wavelets.
 _DOMAINS = {"samples": True, "coefficients": False}
@@ -166,3 +169,141 @@ class ThresholdDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
 
         noise.frame.apply((X - X.mean(axis=1, keepdims=True))[:, None], collect, ndim=1)
         return [bands[k] for k in sorted(bands)]
+
+
+class ScorePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Principal components whose number is chosen by the estimated risk.
+
+    Parameters
+    ----------
+    sigma : float, optional
+        The noise level of an entry of X. By default it is read off the smaller singular values.
+    rule : {"hard", "shrink", "soft"}
+        What is done to the singular values, as in `scorethresh.select_rank`. With ``"shrink"`` and ``"soft"``,
+        components that hold more noise are scaled down by `transform`.
+
+    Attributes
+    ----------
+    rank_ : int
+        The number of components that stand out from the noise. It may be 0.
+    n_components_ : int
+        The same, but at least 1, so that there is something to hand on.
+    components_ : ndarray of shape (n_components, n_features)
+        Orthonormal directions.
+    scaling_ : ndarray of shape (n_components,)
+        By what the scores are multiplied: 1 for ``"hard"``; 0 if the rank is 0.
+    singular_values_ : ndarray
+        All singular values of X less its mean.
+    mean_ : ndarray of shape (n_features,)
+        The mean of the rows.
+    sigma_ : float
+        The noise level, given or estimated.
+    risk_, stderr_ : float
+        Estimate of the squared error of the denoised X, summed over its entries, and its standard error. The error of
+        the mean is not included.
+    status_ : RankStatus
+        What was found; ``status_.remedy`` says what to do.
+    n_features_in_ : int
+        The number of columns of X.
+    feature_names_in_ : ndarray of str
+        The names of the columns, if X has column names that are strings.
+
+    See Also
+    --------
+    scorethresh.select_rank : The same for one matrix, without removing its mean.
+
+    Notes
+    -----
+    Removing the mean leaves one row less: the risk is that of an (n_samples - 1) x n_features matrix.
+    ``inverse_transform(transform(X))`` is the denoised X.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 3)) @ rng.normal(size=(3, 30)) + rng.normal(0.0, 0.5, (100, 30))
+    >>> pca = ScorePCA().fit(X)
+    >>> pca.n_components_, pca.transform(X).shape
+    (3, (100, 3))
+    """
+
+    def __init__(self, *, sigma: float | None = None, rule: str = "hard") -> None:
+        self.sigma = sigma
+        self.rule = rule
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components, and how many stand out.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+            The noisy rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        ScorePCA
+            The fitted transformer.
+        """
+        rule = _validate.choice("rule", self.rule, RULES)
+        sigma = None if self.sigma is None else _validate.noise_level(self.sigma)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        self.mean_ = X.mean(axis=0)
+        _, s, vh = np.linalg.svd((X - self.mean_).astype(np.float64), full_matrices=False)
+        shape = Shape(X.shape[0] - 1, X.shape[1])
+        s = s[: min(shape.m, shape.n)]
+        found = decide(s, shape, sigma, rule)
+        warn_about_level({found.reason} - {""}, stacklevel=3)
+        self.rank_ = int(np.count_nonzero(found.values))
+        self.n_components_ = max(self.rank_, 1)
+        # The largest loading is positive, whatever the linear algebra library does.
+        largest = vh[np.arange(len(vh)), np.argmax(np.abs(vh), axis=1)]
+        vh = vh * np.where(largest < 0, -1.0, 1.0)[:, None]
+        kept = slice(self.n_components_)
+        self.components_ = vh[kept].astype(X.dtype)
+        values = np.append(found.values, 0.0)[kept]
+        self.scaling_ = np.divide(values, s[kept], out=np.zeros_like(values), where=s[kept] > 0).astype(X.dtype)
+        self.singular_values_ = s
+        self.sigma_, self.risk_, self.stderr_, self.status_ = found.sigma, found.risk, found.stderr, found.status
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return the scores of rows.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+            The noisy rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            The scores, scaled down where they hold more noise.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return np.asarray((X - self.mean_) @ self.components_.T * self.scaling_)
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Return the rows that belong to scores.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_components)
+            The scores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            The denoised rows.
+        """
+        check_is_fitted(self)
+        scores = np.asarray(X)
+        if scores.ndim != 2 or scores.shape[1] != self.n_components_:
+            msg = f"X must have shape (n_samples, {self.n_components_}), as transform returns it, got {scores.shape}."
+            raise ValueError(msg)
+        return np.asarray(scores @ self.components_ + self.mean_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from .batch import denoise_files, expand
 from .messages import echo, echo_table, note
 from .onefile import Job, Result, denoise_file, middle_part, write_report_page
 from .options import Columns, Force, Rule, check_suffix, parse_sigma
+from .series import SeriesJob, denoise_series
 
 DTYPES = ("uint8", "uint16", "int16", "int32", "float32", "float64")
 
@@ -39,6 +41,11 @@ def denoise(
     dtype: Annotated[str | None, typer.Option(help=f"Type of the output: {', '.join(DTYPES)}.")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a page, report.html, about the result.")] = None,
     compare: Annotated[bool, typer.Option("--compare", help="Also try every --choose, and print a table.")] = False,
+    series: Annotated[
+        bool, typer.Option("--series", help="NIfTI, TIFF, NPY: volumes or pages are a series; low rank.")
+    ] = False,
+    noise_map: Annotated[Path | None, typer.Option(help="With --series: also write the noise level.")] = None,
+    rank_map: Annotated[Path | None, typer.Option(help="With --series: also write the rank.")] = None,
     force: Force = False,
 ) -> None:
     """Remove the noise from pictures, stacks, sounds, volumes and tables.
@@ -60,6 +67,12 @@ def denoise(
     reading = io.ReadOptions(tuple(column or ()), volume, channel_axis)
     job = Job(denoiser, reading, None if dtype is None else np.dtype(dtype), force)
     sources, many = expand(inputs)
+    if series or noise_map or rank_map:
+        changed = dataclasses.replace(denoiser, sigma=None) != Denoiser() or reading != io.ReadOptions()
+        _check_series_options(series=series, many=many, others=changed or compare or report is not None)
+        target = output / sources[0].name if output.is_dir() else output
+        denoise_series(sources[0], target, SeriesJob(denoiser.sigma, job.dtype, force, noise_map, rank_map))
+        return
     if many:
         if report or compare:
             msg = f"--{'report' if report else 'compare'} goes with one file, got {len(sources)}. Leave it out."
@@ -78,6 +91,18 @@ def denoise(
         _print_result(target, result)
     if report is not None and len(result.found) > 1:
         echo(f"{report}: the report shows {result.data.part_name(middle_part(result))}")
+
+
+def _check_series_options(*, series: bool, many: bool, others: bool) -> None:
+    if not series:
+        msg = "--noise-map and --rank-map go with --series. Add it, or leave them out."
+    elif many:
+        msg = "--series goes with one file. Denoise the files one by one."
+    elif others:
+        msg = "--series goes with --sigma, --dtype, --noise-map, --rank-map and --force only. Leave out the others."
+    else:
+        return
+    raise ValueError(msg)
 
 
 def _print_result(target: Path, result: Result) -> None:

@@ -18,7 +18,7 @@ from .. import Denoised, Denoiser, io
 from .messages import PartlyDone, any_error
 
 # Entries from which on denoising one array takes long enough for a progress bar. A lower number makes bars flash by.
-_BAR_FROM_ENTRIES = 1 << 22
+BAR_FROM_ENTRIES = 1 << 22
 
 # Share of entries at the smallest or the largest value above which a note is printed. A lower share prints more notes
 # about predictions that are right: the denoiser corrects for moderate clipping.
@@ -129,7 +129,7 @@ def denoise_file(source: Path, target: Path, job: Job, *, tried: Iterable[str] =
     if job.dtype is not None and job.dtype.kind == "f":  # now, so that the estimate is not rounded to integers
         data = io.converted(data, job.dtype)
     merged = data.merge_equal_channels()
-    shown = progress and merged.values.size > _BAR_FROM_ENTRIES and sys.stderr.isatty()
+    shown = progress and merged.values.size > BAR_FROM_ENTRIES and sys.stderr.isatty()
     denoiser = dataclasses.replace(job.denoiser, channel_axis=merged.channel_axis, progress=shown)
     result = _denoise_parts(merged, denoiser)
     result = dataclasses.replace(

@@ -1,0 +1,165 @@
+"""Series of images and volumes: local low rank, with a prediction of the error."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._progress import Progress
+from ..._threads import one_blas_thread
+from ..._validate import AssumptionWarning
+from .choice import candidate_grids, choose_grid
+from .noise_map import NoiseMap, estimate_noise_map
+from .result import LowRankDenoised, predict_series
+from .series import level_map, read_series
+from .sums import denoise_patches, regions_of
+
+__all__ = ["LowRankDenoiser", "denoise_lowrank"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowRankDenoiser:
+    """Denoise series of images or volumes; `run` returns the estimate and everything known about it.
+
+    The parameters are those of `denoise_lowrank`.
+
+    See Also
+    --------
+    denoise_lowrank : the same in one call, which returns the estimate alone.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.einsum("xr,yr,tr->xyt", *(rng.normal(size=(n, 3)) for n in (24, 24, 30)))
+    >>> found = LowRankDenoiser(sigma=1.0).run(clean + rng.normal(size=clean.shape))
+    >>> bool(found.predicted_mse < 0.3)
+    True
+    """
+
+    sigma: Any = None
+    series_axis: int = -1
+    patch: Any = None
+    step: Any = None
+    mask: Any = None
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        if self.sigma is not None and np.ndim(self.sigma) == 0:
+            level_map(self.sigma, ())
+
+    def run(self, y: Any) -> LowRankDenoised:
+        """Denoise y.
+
+        Parameters
+        ----------
+        y : array_like
+            As in `denoise_lowrank`.
+
+        Returns
+        -------
+        LowRankDenoised
+            The estimate, noise and rank maps, the predicted error and its standard error.
+
+        Warns
+        -----
+        AssumptionWarning
+            If the noise level cannot be told, if the series is not of low rank, or if the predicted error is negative.
+        """
+        series = read_series(y, self.series_axis, self.mask)
+        shape = series.valid.shape
+        given = None if self.sigma is None else np.broadcast_to(level_map(self.sigma, shape), shape)
+        grids = candidate_grids(self.patch, self.step, shape)
+        if not series.valid.any():
+            return LowRankDenoised.unchanged(series)
+        with one_blas_thread():
+            levels, error = estimate_noise_map(series) if given is None else NoiseMap(given)
+            if not levels.any():
+                return LowRankDenoised.unchanged(series)
+            grid = choose_grid(series, levels, grids)
+            blocks = regions_of(grid)
+            with Progress("denoise", len(blocks), self.progress) as progress:
+                sums = denoise_patches(series, levels, blocks, progress.step)
+        found = predict_series(series, levels, sums, grid.patch, error)
+        if found.predicted_mse < -3 * found.stderr:
+            msg = (
+                f"The predicted error is below zero, {found.predicted_mse:.3g} ± {found.stderr:.2g}, and cannot be "
+                "trusted: sigma is too large, or the noise is not Gaussian, as in magnitudes of complex data. Leave "
+                "sigma out, mask the background, or pass the complex data."
+            )
+            warnings.warn(msg, AssumptionWarning, stacklevel=2)
+        return found
+
+
+def denoise_lowrank(
+    y: Any,
+    *,
+    sigma: Any = None,
+    series_axis: int = -1,
+    patch: Any = None,
+    step: Any = None,
+    mask: Any = None,
+    progress: bool = False,
+) -> NDArray[Any]:
+    """Remove noise from a series of images or volumes: diffusion and functional MRI, hyperspectral cubes, videos.
+
+    Parameters
+    ----------
+    y : array_like
+        Three axes (images) or four (volumes), one of them the series, with at least 5 images or volumes. Real, integer
+        or complex.
+    sigma : float or array_like, optional
+        The noise level in units of y (of one part, if y is complex): a number, or a map with the shape of one volume.
+        By default it is estimated as a map.
+    series_axis : int
+        The axis of the series: directions, time, wavelengths.
+    patch : int or tuple of int, optional
+        The size of the patches along the other axes. By default the one of least estimated risk on samples of y: 3, 4
+        or 5 for volumes, 4, 6 or 8 for images.
+    step : int or tuple of int, optional
+        The distance of neighbouring patches. By default a little less than half a patch. 1 is slowest and best.
+    mask : array_like of bool, optional
+        True where entries are missing, in the shape of one volume or of y. They are left out and given back as they
+        were. Entries with NaN, and entries that are constant over the series, are treated alike.
+    progress : bool
+        Whether to show a progress bar on standard error.
+
+    Returns
+    -------
+    ndarray
+        With the shape and dtype of y; a masked array if y is one.
+
+    See Also
+    --------
+    LowRankDenoiser : returns noise and rank maps and the predicted error too.
+    select_rank : does so for a single matrix.
+    denoise : denoises one image or volume.
+
+    Notes
+    -----
+    The entries of a region in all volumes form a matrix. Combinations of the volumes that hold nothing but noise over a
+    whole region, of some 4000 entries, are removed first. Then the entries of each patch form a small matrix, which is
+    nearly of low rank because neighbours behave alike. Its mean over the patch is removed, and its singular values are
+    shrunk so that the risk is least (see `select_rank`). An entry lies in many patches. Their estimates are averaged,
+    each weighted by one over its predicted error. The divergence of all that is known, and so is the risk.
+
+    References
+    ----------
+    .. [1] J. Veraart et al., "Denoising of diffusion MRI using random matrix theory", NeuroImage 142 (2016),
+       doi:10.1016/j.neuroimage.2016.08.016.
+    .. [2] M. Gavish and D. L. Donoho, "Optimal shrinkage of singular values", IEEE Transactions on Information Theory
+       63 (2017), arXiv:1405.7511.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.einsum("xr,yr,tr->xyt", *(rng.normal(size=(n, 3)) for n in (24, 24, 30)))
+    >>> noisy = clean + rng.normal(size=clean.shape)
+    >>> bool(np.mean((denoise_lowrank(noisy) - clean) ** 2) < 0.3)
+    True
+    """
+    options = {name: value for name, value in locals().items() if name != "y"}
+    return LowRankDenoiser(**options).run(y).estimate

@@ -1,0 +1,167 @@
+"""Local low rank: every patch of a series is a matrix, entries x volumes, whose singular values are shrunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._arrays import Floats
+from ..._normal import phi
+from ..._validate import Array
+from ...noise.bulk import spike_root
+from ...risk.singular_values import shrink_stack
+
+__all__ = ["PatchEstimate", "gram_eigenvalues", "shrink_patches"]
+
+# Derivatives of the shrinkage are cut off here. Just above the edge they are infinite for a moment, and on average over
+# the noise of a singular value below 3.
+MAX_SLOPE = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class PatchEstimate:
+    """What was made of patches with noise of level 1 per entry.
+
+    Attributes
+    ----------
+    value : ndarray
+        The estimate, (patches, entries, volumes).
+    divergence : ndarray
+        Summed over the volumes, (patches, entries).
+    rank : ndarray
+        Singular values that were kept besides the mean, (patches,).
+    """
+
+    value: Floats
+    divergence: Array
+    rank: NDArray[np.int64]
+
+
+def _centred(y: Floats, valid: NDArray[np.bool_]) -> tuple[Floats, Floats, Array]:
+    """Return the patches less their mean over the valid entries, the mean, and the number of valid entries."""
+    count = valid.sum(axis=1)
+    shown = np.where(valid[..., None], y, 0.0)
+    mean = shown.sum(axis=1, keepdims=True) / np.maximum(count, 1)[:, None, None]
+    return np.where(valid[..., None], shown - mean, 0.0), mean, count
+
+
+def _gram(y: Floats) -> Floats:
+    """Return the smaller one of both matrices of inner products."""
+    adjoint = np.swapaxes(y, 1, 2).conj()
+    out: Floats = adjoint @ y if y.shape[2] <= y.shape[1] else y @ adjoint
+    return out
+
+
+def gram_eigenvalues(y: Floats, valid: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return the squared singular values of patches less their mean, descending, and the number of valid entries."""
+    centred, _, count = _centred(y, valid)
+    return np.maximum(np.linalg.eigvalsh(_gram(centred))[:, ::-1], 0.0), count
+
+
+def shrink_patches(y: Floats, valid: NDArray[np.bool_]) -> PatchEstimate:
+    """Shrink the singular values of patches with noise of level 1 per entry.
+
+    Parameters
+    ----------
+    y : ndarray
+        Patches, (patches, entries, volumes), in double precision. Real, or complex with both parts together of level 1.
+    valid : ndarray of bool
+        Which entries of a patch hold data, (patches, entries).
+
+    Returns
+    -------
+    PatchEstimate
+        Values are 0 where entries are not valid.
+
+    Notes
+    -----
+    The mean over the entries is removed first, which leaves one row less, and added again; it costs one degree of
+    freedom per volume. The Jacobian of the shrinkage is diagonal in the basis ``u_i v_j'``, up to couplings that do not
+    matter here, so the divergence of row x is ``sum_i |u_xi|^2 g_i``, with ``g_i`` the sum of the diagonal over j. The
+    vectors of the bulk are random: their mean ``g`` serves them all. So is where the jump at the edge happens.
+    """
+    centred, mean, count = _centred(y, valid)
+    eigenvalues, vectors = np.linalg.eigh(_gram(centred))
+    spectrum = _shrink_spectrum(np.sqrt(np.maximum(eigenvalues[:, ::-1], 0.0)), count, y)
+    spikes, values, rank = spectrum.spikes, spectrum.values, spectrum.rank
+    leading = vectors[:, :, : -spikes.shape[1] - 1 : -1]
+    ratio = (values / spikes)[:, None]
+    if y.shape[2] <= y.shape[1]:
+        projected = centred @ leading
+        leverage = np.abs(projected / spikes[:, None]) ** 2
+        shrunk = (projected * ratio) @ np.swapaxes(leading, 1, 2).conj()
+    else:
+        leverage = np.abs(leading) ** 2
+        shrunk = (leading * ratio) @ (np.swapaxes(leading, 1, 2).conj() @ centred)
+    leverage = np.where(np.arange(spikes.shape[1]) < rank[:, None, None], leverage, 0.0)
+    share = 1 / np.maximum(count, 1)[:, None]
+    unexplained = np.maximum(1 - share - leverage.sum(axis=2), 0.0)
+    divergence = np.einsum("bmk,bk->bm", leverage, spectrum.gains) + unexplained * spectrum.others[:, None]
+    divergence = np.where(valid, divergence + (y.shape[2] + spectrum.jump[:, None]) * share, 0.0)
+    return PatchEstimate(np.where(valid[..., None], shrunk + mean, 0.0), divergence, rank)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spectrum:
+    """Shrunk singular values of patches, and the gains of their left vectors.
+
+    Attributes
+    ----------
+    spikes, values, gains : ndarray
+        The leading singular values, what becomes of them, and their gains, (patches, k); spikes are 1 beyond the rank.
+    others, jump : ndarray
+        The mean gain of all other vectors, and the divergence of the jump at the edge, (patches,).
+    rank : ndarray
+        The number of spikes, (patches,).
+    """
+
+    spikes: Array
+    values: Array
+    gains: Array
+    others: Array
+    jump: Array
+    rank: NDArray[np.int64]
+
+
+def _shrink_spectrum(s: Array, count: Array, y: Floats) -> _Spectrum:
+    """Shrink the singular values of patches with `count` valid entries, less their mean."""
+    volumes, parts = y.shape[2], 2 if np.iscomplexobj(y) else 1
+    rows = np.maximum(count - 1, 0)
+    size = np.minimum(rows, volumes)
+    edge = np.sqrt(rows) + np.sqrt(volumes)
+    rank = np.minimum(np.count_nonzero(s > edge[:, None], axis=1), size)
+    most = max(int(rank.max(initial=0)), 1)
+    spikes = np.where(np.arange(most) < rank[:, None], s[:, :most], 1.0)
+    values, slopes = shrink_stack(spikes, rank, rows, np.full_like(rows, volumes))
+    ratio = values / spikes
+    own = np.minimum(slopes, MAX_SLOPE)
+    own = own if parts == 1 else (own + ratio) / 2
+    gains, rest = _gains(s, spikes, values, own, (rank, size))
+    gains += np.maximum(volumes - rows, 0)[:, None] * ratio
+    others = (rest + (rows - size) * ratio.sum(axis=1)) / np.maximum(rows - rank, 1)
+    height = (spike_root(edge, *(np.maximum(side - rank - 1, 0) for side in (rows, volumes))) - 1) / edge
+    near = np.sqrt(parts) * phi(np.sqrt(parts) * (s - edge[:, None])) / parts
+    density = np.where(np.arange(s.shape[1]) < size[:, None], near, 0.0).sum(axis=1)
+    return _Spectrum(spikes, values, gains, others, np.maximum(height, 0.0) * density, rank)
+
+
+def _gains(s: Array, spikes: Array, values: Array, own: Array, sizes: tuple[Any, Any]) -> tuple[Array, Array]:
+    """Return the gain of every spike's left vector, and the sum of those of the bulk.
+
+    The gain is the sum over j of ``(s_i a_i - s_j a_j)/(s_i^2 - s_j^2)``, with `own` for ``j = i``.
+    """
+    rank, size = sizes
+    most = spikes.shape[1]
+    kept = np.arange(most) < rank[:, None]
+    weighted = spikes * values
+    x = spikes[:, :, None] ** 2 - spikes[:, None, :] ** 2
+    both = kept[:, :, None] & kept[:, None, :] & (x != 0)
+    among = np.where(both, (weighted[:, :, None] - weighted[:, None, :]) / np.where(both, x, 1.0), 0.0).sum(axis=2)
+    index = np.arange(s.shape[1])
+    bulk = kept[:, :, None] & ((index >= rank[:, None]) & (index < size[:, None]))[:, None, :]
+    gap = np.where(bulk, spikes[:, :, None] ** 2 - s[:, None, :] ** 2, 1.0)
+    rest = np.where(bulk, weighted[:, :, None] / gap, 0.0).sum(axis=2)
+    return np.where(kept, own + among + rest, 0.0), rest.sum(axis=1)
