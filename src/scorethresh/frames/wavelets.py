@@ -70,9 +70,11 @@ def cascade(name: str, level: int) -> tuple[Array, Array]:
     for finer in range(level):
         filters = []
         for taps in (w.dec_lo, w.dec_hi):
-            spread = np.zeros((len(taps) - 1) * 2**finer + 1)
-            spread[:: 2**finer] = taps
-            filters.append(np.convolve(low, spread))
+            # Taps lie far apart, so few shifted copies of the coarser filter are added.
+            spread = np.zeros(low.size + (len(taps) - 1) * 2**finer)
+            for k, tap in enumerate(taps):
+                spread[k * 2**finer : k * 2**finer + low.size] += tap * low
+            filters.append(spread)
         low, high = filters
     return low, high
 
