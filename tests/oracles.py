@@ -440,3 +440,27 @@ def finite_size_shrinkage(s, rank, m, n):
         cost = 1 + abs(m - n) + 2 * bulk + 2 * spikes
         out.append(min(max(s[i] - cost / s[i], 0.0), s[i]))
     return out
+
+
+# The posterior mean.
+
+
+def posterior_mp(y, sigma, atoms, masses):
+    """Posterior mean and variance at one y of the symmetric mixture of means, in 40 digits, by Bayes' formula."""
+    y, sigma = mp.mpf(float(y)), mp.mpf(float(sigma))
+    means = [mp.mpf(s * float(m)) for m in atoms for s in (1, -1)]
+    prior = [mp.mpf(float(g)) / 2 for g in masses for _ in (1, -1)]
+    weights = [g * mp.exp(-(((y - m) / sigma) ** 2) / 2) for g, m in zip(prior, means, strict=True)]
+    total = mp.fsum(weights)
+    mean = mp.fsum(w * m for w, m in zip(weights, means, strict=True)) / total
+    return mean, mp.fsum(w * (m - mean) ** 2 for w, m in zip(weights, means, strict=True)) / total
+
+
+def hindsight_hard_loss(y, x):
+    """The least loss of any hard threshold, by trying the number of entries kept, largest first."""
+    order = sorted(range(len(y)), key=lambda i: -abs(y[i]))
+    loss = best = math.fsum(v * v for v in x)
+    for i in order:
+        loss += (y[i] - x[i]) ** 2 - x[i] ** 2
+        best = min(best, loss)
+    return best

@@ -41,6 +41,7 @@ from .sample.magnitudes import Magnitudes
 from .select.parameter import select_parameter
 from .select.parameter_result import ParameterCurve, ParameterSelection, ParameterStatus
 from .select.rank import RankSelection, RankStatus, select_rank
+from .select.shrink import PosteriorMean, Shrunk, shrink
 from .select.status import Status
 from .select.threshold import Selection, compare, risk_curve, select_threshold
 
@@ -74,6 +75,7 @@ __all__ = [
     "ParameterStatus",
     "Piece",
     "PiecewiseLinear",
+    "PosteriorMean",
     "Radial",
     "RankSelection",
     "RankStatus",
@@ -83,6 +85,7 @@ __all__ = [
     "Score",
     "Selection",
     "Selector",
+    "Shrunk",
     "Soft",
     "Status",
     "Step",
@@ -100,5 +103,6 @@ __all__ = [
     "select_parameter",
     "select_rank",
     "select_threshold",
+    "shrink",
     "threshold_coeffs",
 ]

@@ -14,6 +14,7 @@ from .. import _validate
 from ..noise.level import estimate_sigma
 from ..risk.methods import Method, Selector
 from ..rules import Rule, as_rule
+from ..select.shrink import PosteriorMean, Shrunk
 from ..select.threshold import DEFAULT, Selection, select_threshold
 
 __all__ = ["Thresholded", "threshold_coeffs"]
@@ -28,7 +29,8 @@ class Thresholded:
     coeffs : list
         In the structure of the input, for ``pywt.waverec`` and its relatives.
     selections : list
-        The `Selection` of every detail band, in the same structure, without the approximations.
+        The `Selection` of every detail band, or its `Shrunk`, in the same structure, without the approximations. Each
+        has a predicted risk and degrees of freedom.
     sigma : float
         The noise level of the data that was used.
 
@@ -46,7 +48,7 @@ def threshold_coeffs(
     coeffs: Any,
     *,
     sigma: float | None = None,
-    rule: str | Rule = "hard",
+    rule: str | Rule | PosteriorMean = "hard",
     method: str | Method | Selector = DEFAULT,
     norm: bool = False,
 ) -> Thresholded:
@@ -61,8 +63,11 @@ def threshold_coeffs(
     sigma : float, optional
         The noise level of the data. For orthogonal wavelets every band has the same. If None it is estimated by the
         median magnitude of the finest detail, divided by 0.6745.
-    rule, method
-        As in `select_threshold`.
+    rule : str, Rule or PosteriorMean
+        As in `select_threshold`; or ``"posterior"``, which has no threshold: every band is shrunk by the distribution
+        of its own means, as by `shrink`.
+    method
+        As in `select_threshold`. The posterior mean takes none.
     norm : bool
         Whether the stationary transform was computed with ``norm=True``, which halves the noise variance per level
         and transformed axis.
@@ -75,6 +80,7 @@ def threshold_coeffs(
     See Also
     --------
     select_threshold : The choice for one band.
+    shrink : The posterior mean for one band.
     denoise : Denoise data without choosing a transform.
 
     Examples
@@ -88,7 +94,7 @@ def threshold_coeffs(
     >>> bool(np.mean((estimate - clean) ** 2) < 0.3)
     True
     """
-    rule = as_rule(rule)
+    run = _treatment(rule, method)
     approximation, levels = _split(coeffs)
     finest = _details(levels[-1])[-1]
     step = 2.0 ** (-_transformed_axes(levels[-1]) / 2) if norm else 1.0
@@ -97,10 +103,21 @@ def threshold_coeffs(
     level = _validate.noise_level(sigma)
     selections = []
     for k, bands in enumerate(levels):
-        options: dict[str, Any] = {"sigma": level * step ** (len(levels) - k), "rule": rule, "method": method}
-        selections.append(_map_bands(bands, functools.partial(select_threshold, **options)))
+        selections.append(_map_bands(bands, functools.partial(run, sigma=level * step ** (len(levels) - k))))
     treated = [_with_estimates(*pair) for pair in zip(levels, selections, strict=True)]
     return Thresholded(approximation + treated, selections, level)
+
+
+def _treatment(rule: Any, method: Any) -> Callable[..., Selection | Shrunk]:
+    """Return what is done to a band, as a function of it and of sigma."""
+    if rule == "posterior":
+        rule = PosteriorMean()
+    if not isinstance(rule, PosteriorMean):
+        return functools.partial(select_threshold, rule=as_rule(rule), method=method)
+    if method != DEFAULT:
+        msg = f'rule="posterior" has no threshold to choose, got method={method!r}. Leave the method out.'
+        raise ValueError(msg)
+    return rule.run
 
 
 def _split(coeffs: Any) -> tuple[list[Any], list[Any]]:
@@ -145,7 +162,7 @@ def _transformed_axes(level: Any) -> int:
     return 1
 
 
-def _map_bands(level: Any, run: Callable[[NDArray[Any]], Selection]) -> Any:
+def _map_bands(level: Any, run: Callable[[NDArray[Any]], Selection | Shrunk]) -> Any:
     """Return the results of `run` on the detail bands of a level, in their structure, without the approximation."""
     if isinstance(level, dict):
         return {key: run(band) for key, band in level.items() if set(key) != {"a"}}
