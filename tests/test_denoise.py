@@ -1,6 +1,7 @@
 """The denoiser as a whole: the error falls, its prediction holds, and data come back as they came."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -561,6 +562,25 @@ def test_progress_goes_to_standard_error(rng, capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "100%" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ((100, 90), {"sigma": 1.0}),
+        ((100, 90), {"sigma": 1.0, "choose": "fast"}),
+        ((100, 90), {"noise": np.ones((100, 90))}),  # without patches that look alike
+        ((4, 2000), {"sigma": 1.0}),  # too thin for them
+        ((60, 70, 3), {"sigma": 1.0, "channel_axis": -1}),
+    ],
+)
+def test_progress_of_tiles_ends_at_its_total(rng, monkeypatch, capsys, shape, options):
+    monkeypatch.setitem(crops.TILE_ENTRIES, 2, 3000)
+    monkeypatch.setitem(crops.CROP_SIDE, 2, 32)
+    st.denoise(np.cumsum(rng.normal(size=shape), axis=1), progress=True, **options)
+    shares = [int(share) for share in re.findall(r"(\d+)%", capsys.readouterr().err)]
+    assert shares == sorted(shares)
+    assert shares[-1] == 100 > shares[-2]
 
 
 @pytest.mark.parametrize(

@@ -312,6 +312,25 @@ def calls():
                 y, pilot, WindowShrinkage(cut, variance, 0.1), (down, across), 2
             ),
         ),
+        "match_patches": (
+            {
+                "x": rng.normal(size=(2, 5, 6, 9)),
+                "rows": np.array([[0, 0], [1, 2]]),
+                "columns": np.array([0, 3, 5]),
+                "offsets": np.array([[0, 0, 0], [0, 0, 1], [-1, 2, 0]]),
+            },
+            lambda x, rows, columns, offsets: _kernels.match_patches(x, (4, 4, 4), rows, columns, offsets),
+        ),
+        "ridge_groups": (
+            {
+                "pilot": rng.normal(size=(2, 1, 12, 16)),
+                "data": rng.normal(size=(2, 1, 12, 16)),
+                "places": np.tile(np.arange(8, dtype=np.int32), (3, _kernels.MEMBERS // 8)),
+            },
+            lambda pilot, data, places: _kernels.ridge_groups(
+                pilot, data, (1, 8, 8), places, _kernels.Ridge(1.0, 0.2, 0.01)
+            ),
+        ),
     }  # fmt: skip
 
 
@@ -351,6 +370,14 @@ ALL = {**DAMAGES, **LENGTHS}
 SERVED = {("deposit", "y", what) for what in ("another precision", *LENGTHS)}
 SERVED |= {("deposit", "table", what) for what in LENGTHS if what != "empty"}
 SERVED |= {("stein_sums", "y", what) for what in ("another precision", *LENGTHS)}
+# References, offsets and groups of any number but 0 are served, and data of any size that holds a patch.
+SERVED |= {
+    ("match_patches", name, what) for name in ("rows", "columns", "offsets") for what in ("one less", "one more")
+}
+SERVED |= {("ridge_groups", "places", what) for what in ("one less", "one more")}
+SERVED |= {("match_patches", "x", what) for what in ("another precision", "one less", "one more")}
+SERVED |= {("match_patches", "columns", "one column less")}
+SERVED -= {("match_patches", "columns", "one more")}  # no longer ascending
 
 
 def cases():
@@ -503,11 +530,94 @@ def test_tables_that_lead_out_of_the_cells_are_refused(change, error, words):
         CellTable(**FIELDS | change)
 
 
+LARGEST, SMALLEST = 2**31 - 1, -(2**63)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("rows", [[2, 0]], r"rows must hold at least one start, from 0 to \[1, 2\], got \[\[2, 0\]\]"),
+        ("rows", [[0, 3]], "rows must hold"),
+        ("rows", [[0, -1]], "rows must hold"),
+        ("columns", [0, 6], r"columns must hold at least one start, from 0 to \[5\]"),
+        ("columns", [-1, 3], "columns must hold"),
+        ("columns", [3, 3], r"columns must ascend, got \[3, 3\]"),
+        ("offsets", [[0, 0, 1]], r"offsets must start with \(0, 0, 0\) and fit 32 bits"),
+        ("offsets", [[0, 0, 0], [0, 0, LARGEST + 1]], "offsets must start"),
+        ("offsets", [[0, 0, 0], [0, 0, SMALLEST]], "offsets must start"),  # its magnitude is no integer of 64 bits
+    ],
+)
+def test_references_that_lead_out_of_the_data_are_refused(name, value, words):
+    arguments, call = calls()["match_patches"]
+    with pytest.raises(ValueError, match=words):
+        call(**arguments | {name: np.array(value)})
+
+
+@pytest.mark.parametrize("away", [LARGEST, 0])
+def test_offsets_that_lead_out_of_the_data_are_skipped(away):
+    arguments, call = calls()["match_patches"]
+    near = call(**arguments)
+    far = np.concatenate([arguments["offsets"], [[-away, 9, 9], [0, away or 9, 0], [0, 0, away or 9], [0, 0, -9]]])
+    np.testing.assert_array_equal(call(**arguments | {"offsets": far}), near)
+
+
+@pytest.mark.parametrize("place", [-1, 12 * 16 - 7 * 16 - 8 + 1, LARGEST])  # the last one plus a patch has 33 bits
+def test_places_beyond_the_data_are_refused(place):
+    arguments, call = calls()["ridge_groups"]
+    arguments["places"][1, 5] = place
+    with pytest.raises(ValueError, match="places must name at least one group of patches within 192 entries"):
+        call(**arguments)
+    arguments["places"][1, 5] = 12 * 16 - 7 * 16 - 8
+    assert call(**arguments).weight.size == 192
+
+
+@pytest.mark.parametrize(
+    "ridge",
+    [(0, 0, 1), (np.nan, 0, 1), (1e-20, 0, 1), (1e20, 0, 1), (1, -0.1, 1), (1, 1.1, 1), (1, 0, 0), (1, 0, np.inf)],
+)
+def test_wrong_ridges(ridge):
+    arguments, _ = calls()["ridge_groups"]
+    with pytest.raises(ValueError, match=r"a ridge must have level from 1e-15 to 1e\+15, share from 0 to 1"):
+        _kernels.ridge_groups(**arguments, patch=(1, 8, 8), ridge=_kernels.Ridge(*ridge))
+
+
+@both_precisions
+@pytest.mark.parametrize("level", [1e-15, 1e15])
+@pytest.mark.parametrize("contrast", [0, 1, 1e3])
+def test_the_ends_of_the_noise_levels_are_served(rng, dtype, level, contrast):
+    data = (level * rng.normal(size=(1, 1, 12, 16))).astype(dtype)
+    places = np.arange(_kernels.MEMBERS, dtype=np.int32)[None] % 8
+    pilot = (level * contrast * rng.normal(size=data.shape)).astype(dtype)
+    found = _kernels.ridge_groups(pilot, data, (1, 8, 8), places, _kernels.Ridge(level, 0.2, 0.01))
+    assert all(np.isfinite(v).all() for v in found[1:])
+
+
+@pytest.mark.parametrize(
+    ("patch", "words"),
+    [
+        ((1, 8, 4), "sides of a patch must have product 64"),
+        ((-1, -8, 8), "sides of a patch must have product 64"),
+        ((4, 8, 2), r"the last one in \(4, 8, 64\)"),
+        ((2, 4, 8), r"the data must hold a patch of \(2, 4, 8\)"),
+        ((1, 16, 4), "the data must hold"),
+        ((1, 1, 64), "the data must hold"),
+    ],
+)
+def test_wrong_patches(patch, words):
+    x = np.zeros((1, 1, 12, 16))
+    with pytest.raises(ValueError, match=words):
+        _kernels.ridge_groups(x, x, patch, np.zeros((1, _kernels.MEMBERS), np.int32), _kernels.Ridge(1.0, 0.0, 1.0))
+    with pytest.raises(ValueError, match=words):
+        _kernels.match_patches(x, patch, np.zeros((1, 2), int), np.zeros(1, int), np.zeros((1, 3), int))
+
+
 def test_the_loops_and_their_wrappers_agree_on_constants():
-    """A wrong order would write beyond the moments."""
+    """A wrong order would write beyond the moments, a wrong size beyond the patches."""
     source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "deposit.c").read_text()
     [found] = re.findall(r"enum \{ ORDER = (\d+), FINE = (\d+), COARSE = (\d+)", source)
     assert found == tuple(str(getattr(_kernels, name)) for name in ("ORDER", "FINE", "COARSE"))
+    source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "ridge_groups.c").read_text()
+    assert re.findall(r"#define (?:SIZE|MEMBERS) (\d+)", source) == [str(_kernels.PATCH_SIZE), str(_kernels.MEMBERS)]
 
 
 # How the libraries are found.

@@ -1,5 +1,7 @@
 """Patches that look alike: how they are found and combined, and the non-local expert made of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import pywt
@@ -11,8 +13,10 @@ from oracles import nearest_patches, ridge_estimate
 from scorethresh import _kernels
 from scorethresh.denoising.batch import Batch
 from scorethresh.denoising.experts.nonlocal_ridge import KEPT_NOISE, PATCHES, NonlocalRidge
-from scorethresh.denoising.refine import Refinement
+from scorethresh.denoising.probe import PROBE_STEP, Probe
+from scorethresh.denoising.refine import Refinement, fit_refinement
 from scorethresh.frames.patches import LEAST_POWER, Patches
+from scorethresh.noise.covariance import White
 from scorethresh.risk.estimate import Estimate
 from scorethresh.risk.monte_carlo import monte_carlo_divergence
 
@@ -86,6 +90,25 @@ def test_patches_are_combined_by_ridge_regression(rng, ndim, parts, share, dtype
     # Single precision, in which small groups are solved for both: 1e-3 noise levels is what the loop promises.
     np.testing.assert_allclose(found.value, value.reshape(data.shape), rtol=0, atol=7e-4)
     np.testing.assert_allclose(found.divergence, divergence.reshape(shape), rtol=0, atol=7e-4)
+
+
+@pytest.mark.parametrize(("contrast", "largest"), [(0.1, 1 / LEAST_POWER), (1e6, 1.0)])
+def test_weights_are_bounded(rng, contrast, largest):
+    """The first column is in one patch only. If hardly any noise is let through, its weight is that of LEAST_POWER."""
+    pilot = contrast * rng.normal(size=(1, 1, 8, 39))
+    places = np.arange(_kernels.MEMBERS, dtype=np.int32)[None]
+    found = _kernels.ridge_groups(pilot, pilot, (1, 8, 8), places, _kernels.Ridge(1.0, 0.0, LEAST_POWER))
+    np.testing.assert_allclose(found.weight.reshape(8, 39)[:, 0], largest, rtol=1e-4)
+
+
+def test_the_response_to_noise_has_the_divergence(rng):
+    """For given patches and pilot the last step is linear: its divergence is the mean of noise times response."""
+    _, batch, pilot = noisy_picture(rng)
+    expert, steps = NonlocalRidge.fit(PATCHES[2], 1.0, batch, pilot)
+    noise = rng.normal(size=(16, *batch.values.shape)).astype(np.float32)
+    products = [np.mean(w * expert.response(steps, w)) for w in noise]
+    assert abs(np.mean(products) - steps.divergence.mean()) < 4 * np.std(products, ddof=1) / 4
+    assert np.std(products, ddof=1) / 4 < 0.02 * steps.divergence.mean()
 
 
 def test_copies_of_a_patch_count_together(rng):
@@ -252,6 +275,39 @@ def test_the_refinement_blends_values_and_divergences(rng):
     np.testing.assert_allclose(blended.value, 0.75 * pilot + 0.25 * estimate.value, rtol=0, atol=1e-5)
     np.testing.assert_allclose(blended.divergence, 0.075 + 0.25 * 0.7 * estimate.divergence, rtol=0, atol=1e-6)
     assert len(calls) == 1 + len(KEPT_NOISE)
+
+
+@pytest.mark.parametrize("side", [40, 600])  # the whole, and patches of it
+def test_a_probe_takes_guide_weights_and_gaps_along(rng, side):
+    values = rng.normal(size=(1, 1, side, side)).astype(np.float32)
+    batch = Batch(values, values[:, 0] > -1, np.square(values[:, 0]), 2 * values)
+    probe = Probe.draw(batch, White(1.0))
+    assert probe.whole == (side == 40)
+    np.testing.assert_array_equal(probe.guide, 2 * probe.y)
+    np.testing.assert_allclose(probe.weighted_noise, probe.noise * probe.y**2 * (probe.y > -1), rtol=1e-6)
+    np.testing.assert_array_equal(Probe.draw(Batch(values, guide=2 * values), White(1.0)).guide, 2 * probe.y)
+
+
+def test_a_correction_by_a_part_that_is_the_whole_is_the_same(rng):
+    """Both are found with the patches of the guide, and through pilots that move."""
+    _, batch, pilot = noisy_picture(rng)
+    batch = Batch(batch.values, guide=pilot[..., ::-1].copy())
+    probe, local = Probe.draw(batch, White(1.0)), Estimate(pilot, np.full((1, 1, 1), 0.1))
+    pilots = [pilot, *(pilot + 0.1 * (y - batch.values) for y in probe.moved)]
+    whole = fit_refinement(batch, White(1.0), local, probe, pilots)
+    part = fit_refinement(batch, White(1.0), local, replace(probe, whole=False), pilots)
+    assert part.refinement.correction == pytest.approx(whole.refinement.correction, rel=1e-6)
+    # Written out: the derivative through everything, over the response for given patches and pilot.
+    expert, steps = whole.refinement.expert, whole.refinement.expert.steps(batch, pilot)
+    ahead, behind = (
+        expert.apply(Batch(y, guide=batch.guide), x).value for y, x in zip(probe.moved, pilots[1:], strict=True)
+    )
+    change, response = (ahead - behind) / (2 * PROBE_STEP), expert.response(steps, probe.noise)
+    expected = np.sum(probe.noise * change) / np.sum(probe.noise * response)
+    assert whole.refinement.correction == pytest.approx(expected, rel=1e-4)
+    fixed = fit_refinement(batch, White(1.0), local, probe, [pilot] * len(pilots))
+    assert whole.refinement.correction > 1.01 * fixed.refinement.correction
+    np.testing.assert_allclose(whole.estimate.value, whole.refinement.apply(batch, local).value, rtol=0, atol=1e-6)
 
 
 # The denoiser with it.

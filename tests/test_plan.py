@@ -63,6 +63,25 @@ def test_results_do_not_depend_on_the_tiling(rng, monkeypatch, ndim, options):
         np.testing.assert_allclose(other, found[0], atol=2e-4)  # single precision
 
 
+@pytest.mark.parametrize("choose", ["fast", "bands"])
+def test_predictions_hardly_depend_on_the_tiling(rng, monkeypatch, choose):
+    """The divergence of thresholds was a mean over a tile and its margins, too much by 13% for a thing on a background.
+
+    Now it is by 2 to 5%: in every tile it is estimated anew.
+    """
+    clean = np.zeros((400, 400))
+    clean[60:190, 60:190] = CAMERA[60:190, 90:220] / 20
+    y = clean + rng.normal(size=clean.shape)
+    denoiser = Denoiser(sigma=1.0, choose=choose)
+    plan = denoiser.run(y).plans[0]
+    _, (values, back) = denoiser.stabilised(y)
+    found = []
+    for entries in (y.size, y.size // 4):
+        monkeypatch.setitem(crops.TILE_ENTRIES, 2, entries)
+        found.append(denoise_tiles(plan, back.batch(0, values[0]), back, 0, lambda: None).sums)
+    assert found[1].divergence == pytest.approx(found[0].divergence, rel=0.07)
+
+
 def test_tiles_cover_everything_once_and_start_at_multiples():
     for shape, step in (((3000, 1500), 2), ((1 << 22,), 64), ((130, 90, 200), 1), ((2001, 1999), 2)):
         count = np.zeros(shape, np.uint8)

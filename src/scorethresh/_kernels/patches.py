@@ -21,6 +21,8 @@ MEMBERS = 32
 ROW_LENGTHS = (4, 8, 64)
 # The places of patches are integers of 32 bits.
 _MOST_ENTRIES = 2**31 - 1
+# Squares of larger noise levels, or of smaller ones than the inverse, leave single precision.
+_MOST_LEVEL = 1e15
 
 
 def match_patches(
@@ -60,7 +62,7 @@ def match_patches(
         msg = f"columns must ascend, got {columns.tolist()[:9]} ..."
         raise ValueError(msg)
     check_array("offsets", offsets, np.int64, (None, 3))
-    if not len(offsets) or offsets[0].any() or abs(offsets).max() > _MOST_ENTRIES:
+    if not len(offsets) or offsets[0].any() or offsets.min() < -_MOST_ENTRIES or offsets.max() > _MOST_ENTRIES:
         msg = f"offsets must start with (0, 0, 0) and fit 32 bits, got {offsets.tolist()[:2]} ..."
         raise ValueError(msg)
     places = np.empty((len(rows) * columns.size, MEMBERS), np.int32)
@@ -138,11 +140,13 @@ def ridge_groups(pilot: Floats, data: Floats, patch: Sides, places: NDArray[np.i
     pz, py, px = patch
     size = math.prod(data.shape[1:])
     rows = (np.arange(pz, dtype=np.int64)[:, None] * ny + np.arange(py, dtype=np.int64)).ravel() * nx
-    if not len(places) or places.min() < 0 or places.max() + int(rows[-1]) + px > size:
+    if not len(places) or places.min() < 0 or int(places.max()) + int(rows[-1]) + px > size:
         msg = f"places must name at least one group of patches within {size} entries, got shape {places.shape}."
         raise ValueError(msg)
-    if not (0 < ridge.level < math.inf and 0 <= ridge.share <= 1 and ridge.least_power > 0):
-        msg = f"level and least_power must be positive, share between 0 and 1, got {ridge}."
+    level, share, least_power = map(float, ridge)
+    if not (1 / _MOST_LEVEL <= level <= _MOST_LEVEL and 0 <= share <= 1 and 0 < least_power < math.inf):
+        limits = f"level from {1 / _MOST_LEVEL:g} to {_MOST_LEVEL:g}, share from 0 to 1, least_power above 0"
+        msg = f"a ridge must have {limits}, got {ridge}."
         raise ValueError(msg)
     first = int(places.min())
     length = int(places.max()) + int(rows[-1]) + px - first
@@ -150,8 +154,7 @@ def ridge_groups(pilot: Floats, data: Floats, patch: Sides, places: NDArray[np.i
     loader.call(
         f"ridge_groups_{dtype.name}",
         *(len(data), np.array(data.shape[1:], np.int64), np.array(patch, np.int64), rows, pilot, data),
-        *(float(ridge.level), float(ridge.share), float(ridge.least_power)),
-        *(len(places), places, first, length, total, weight, divergence),
+        *(level, share, least_power, len(places), places, first, length, total, weight, divergence),
     )
     return GroupSums(first, total, weight, divergence)
 

@@ -156,7 +156,10 @@ def denoise_channel(
     cap = universal_cap(batch, places)
     fitted = fit_plan(sample, back.covariances[channel], batch.shape, options, cap)
     if len(places) > 1:
-        return fitted, denoise_tiles(fitted.plan, batch, back, channel, progress.step)
+        found = denoise_tiles(fitted.plan, batch, back, channel, progress.step)
+        for _ in range(REPORTS if options.refined and fitted.plan.refinement is None else 0):
+            progress.step()  # the work that turned out not to be needed
+        return fitted, found
     found = denoise_whole(fitted, batch, back, channel)
     progress.step()
     return fitted, found

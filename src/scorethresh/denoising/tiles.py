@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +56,9 @@ def denoise_tiles(plan: Plan, batch: Batch, back: WayBack, channel: int, done: C
         wide = tuple(slice(max(s.start - margin, 0), min(s.stop + margin, n)) for s, n in zip(tile, shape, strict=True))
         inner = tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip(tile, wide, strict=True))
         piece = batch.crops([wide])
+        if wide != tile and piece.error_weights is None:
+            # With weights, divergences are found where they arise. A mean over the piece would hold its margins.
+            piece = replace(piece, weights=np.ones((1, *piece.shape), out.dtype))
         estimate = plan.local(piece)
         value = cropped(estimate.value[0], inner)
         each = cropped(np.broadcast_to(estimate.divergence[0], piece.shape), inner)
