@@ -256,7 +256,7 @@ def warn_about_level(reasons: set[str], stacklevel: int) -> None:
 
 def _matrix(matrix: Any) -> NDArray[Any]:
     """Return the matrix as an array; refuse what is none."""
-    a = np.asarray(matrix)
+    a = _validate.as_array(matrix, "matrix")
     if isinstance(matrix, np.ma.MaskedArray):
         msg = "matrix is a masked array, whose mask would be ignored. Fill it first: matrix.filled(...)."
         raise TypeError(msg)
@@ -274,6 +274,7 @@ def _matrix(matrix: Any) -> NDArray[Any]:
             f"matrix holds {bad} NaN or infinite entries out of {a.size}. Drop their rows or columns, or fill them in."
         )
         raise ValueError(msg)
+    _validate.moderate(a, "matrix")
     return a
 
 
