@@ -181,6 +181,8 @@ def select_rank(
     if not white and (sigma is not None or whiten is not None):
         msg = "noise='correlated' takes neither sigma nor covariances: nothing is known of such noise."
         raise ValueError(msg)
+    if sigma is None or max_rank is not None:  # the level, and the plug-in risk, need the energy
+        _validate.moderate(y, "matrix")
     work = y.astype(np.complex128 if y.dtype.kind == "c" else np.float64)
     if whiten is not None:
         work = whiten.apply(work)
@@ -274,7 +276,6 @@ def _matrix(matrix: Any) -> NDArray[Any]:
             f"matrix holds {bad} NaN or infinite entries out of {a.size}. Drop their rows or columns, or fill them in."
         )
         raise ValueError(msg)
-    _validate.moderate(a, "matrix")
     return a
 
 
