@@ -115,7 +115,6 @@ def _hard_sums(sample: Magnitudes, thresholds: Array, rule: Rule, sigma: float, 
     moved = Magnitudes(sample.nodes + shift * sigma, sample.weights, sample.size)
     first, last = [shift**2 - d, -2 * shift, 1.0], [d, 0.0, 0.0]
     coefficients = np.repeat(np.array([first, last])[:, :, None], thresholds.size, axis=2)
-    coefficients[0, :, thresholds == 0] = last
     terms = PiecewisePolynomial([thresholds + shift * sigma], coefficients)
     k1, k2, ks = kernel_sums(moved, thresholds / sigma + shift, terms, sigma=sigma, bandwidth=h)
     share = thresholds / (np.sqrt(2 * np.pi) * bandwidth)
