@@ -404,3 +404,47 @@ def test_blocks_are_drawn(rng):
     # The curve is the density: it holds all blocks.
     x, density = ax.lines[0].get_data()
     assert np.trapezoid(density, x) == pytest.approx(500, rel=0.02)
+
+
+class SameAsHard(st.PiecewiseLinear):
+    """Hard thresholding under another name, which is summed by its definition."""
+
+    def pieces(self, threshold):
+        return st.Hard().pieces(threshold)
+
+    def jumps(self, threshold):
+        return st.Hard().jumps(threshold)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize(("size", "sigma"), [(2, 1.0), (3, 0.01), (16, 7.0)])
+def test_fast_sums_of_hard_thresholding_are_those_of_the_definition(size, sigma, compressed):
+    rng = np.random.default_rng(size)
+    norms = sigma * np.linalg.norm(rng.normal(size=(3000, size)) + 2.0 * (rng.random((3000, 1)) < 0.1), axis=1)
+    thresholds = sigma * np.append(np.linspace(0, 9, 40), np.inf)
+    fast, slow = (
+        BlockScore().curve(
+            st.Magnitudes.compress(norms, sigma=sigma, rule=rule, thresholds=thresholds, bandwidth=0.2 * sigma)
+            if compressed
+            else st.Magnitudes.exact(norms),
+            thresholds,
+            sigma=sigma,
+            rule=rule,
+        )
+        for rule in (Radial(st.Hard(), size), Radial(SameAsHard(), size))
+    )
+    for name in ("risk", "dof", "stderr"):
+        expected = getattr(slow, name)
+        # A standard error near 0 is the root of a difference.
+        tolerance = (1e-6 if name == "stderr" else 1e-12) * np.abs(expected).max()
+        assert getattr(fast, name) == pytest.approx(expected, rel=1e-9, abs=tolerance), name
+
+
+def test_blocks_that_hold_no_numbers_are_named():
+    y = np.ones((50, 4))
+    y[0, 0] = np.nan
+    for data in (y, y + 1j):
+        with pytest.raises(ValueError, match=r"y holds 1 NaN or infinite entries out of 200. Leave their blocks out"):
+            st.select_threshold(data, sigma=1.0, block_axis=-1)
+    with pytest.raises(ValueError, match=r"y has one axis, so block_axis=-1 makes it a single block.*reshape"):
+        st.select_threshold(y[:, 1], sigma=1.0, block_axis=-1)

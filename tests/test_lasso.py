@@ -109,3 +109,8 @@ def test_no_variable_and_bad_arguments(rng):
         arguments = {"A": A, "y": y, "penalty": 1.0, "sigma": 1.0} | change
         with pytest.raises(ValueError, match=match):
             st.dof_lasso_ols(arguments.pop("A"), arguments.pop("y"), arguments.pop("penalty"), **arguments)
+
+
+def test_a_design_without_a_variable_is_refused():
+    with pytest.raises(ValueError, match=r"A holds nothing but zeros, in shape \(9, 3\)"):
+        st.dof_lasso_ols(np.zeros((9, 3)), np.ones(9), 1.0, sigma=1.0)

@@ -13,6 +13,7 @@ from scorethresh.denoising.lowrank.common_basis import common_basis
 from scorethresh.denoising.lowrank.patches import PatchGrid
 from scorethresh.denoising.lowrank.shrinkage import shrink_patches
 from scorethresh.risk.singular_values import Shape, kernel_at, shrunk_values, spectral_divergence
+from scorethresh.sklearn import ScorePCA
 
 
 def series(rng, shape, volumes, rank=3, strength=3.0, complex_entries=False):
@@ -379,3 +380,49 @@ def test_thin_volumes_are_allowed():
         assert st.denoise_lowrank(y, sigma=1.0).shape == shape
     with pytest.raises(ValueError, match="more than one entry per volume"):
         st.denoise_lowrank(rng.normal(size=(1, 1, 10)), sigma=1.0)
+
+
+def test_magnitudes_are_warned_about():
+    """Gaussian noise would have made negative entries. Far from 0 it would not, and magnitudes are nearly Gaussian."""
+    rng = np.random.default_rng(15)
+    noise = rng.normal(size=(30, 30, 12)) + 1j * rng.normal(size=(30, 30, 12))
+    with pytest.warns(st.AssumptionWarning, match=r"no negative entries.*about \d+: .*complex data"):
+        st.denoise_lowrank(np.abs(noise))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        st.denoise_lowrank(np.abs(noise + 8.0))
+        st.denoise_lowrank(noise.real + 1.0)
+        st.denoise_lowrank(noise)
+
+
+def test_a_noise_map_can_be_given_back():
+    """It is 0 where entries are masked; there it does not matter."""
+    rng = np.random.default_rng(16)
+    y = rng.normal(size=(20, 20, 12))
+    mask = np.zeros((20, 20), bool)
+    mask[:5] = True
+    first = st.LowRankDenoiser(mask=mask).run(y)
+    again = st.LowRankDenoiser(mask=mask, sigma=first.sigma).run(y)
+    assert (first.sigma[mask] == 0).all()
+    assert again.estimate == pytest.approx(first.estimate, rel=1e-9, abs=1e-12)
+    with pytest.raises(ValueError, match=r"sigma must be positive.*got 0.0 .*mask=~\(sigma > 0\)"):
+        st.denoise_lowrank(y, sigma=first.sigma)
+
+
+def test_numbers_whose_squares_overflow_are_refused():
+    y = np.random.default_rng(0).normal(size=(12, 12, 12))
+    with pytest.raises(ValueError, match=r"y holds magnitudes up to .*e\+200, whose squares overflow. Divide"):
+        st.denoise_lowrank(y * 1e200)
+    with pytest.raises(ValueError, match=r"matrix holds magnitudes up to .*e\+200, whose squares overflow. Divide"):
+        st.select_rank(y[0] * 1e200)
+    with pytest.raises(ValueError, match=r"X holds magnitudes up to .*e\+200, whose squares overflow. Divide"):
+        ScorePCA().fit(y[0] * 1e200)
+
+
+def test_rows_of_different_lengths_and_axes_that_are_none_are_named():
+    with pytest.raises(ValueError, match=r"matrix is no array: .* Make its rows equally long"):
+        st.select_rank([[1, 2], [3]])
+    with pytest.raises(ValueError, match=r"y is no array: .* Make its rows equally long"):
+        st.denoise_lowrank([[1, 2], [3]])
+    with pytest.raises(ValueError, match="series_axis must be an axis of y, which has 3, got True"):
+        st.denoise_lowrank(np.zeros((9, 9, 9)), series_axis=True)

@@ -5,6 +5,7 @@ import pytest
 from scipy.ndimage import uniform_filter1d
 from scipy.stats import norm
 
+import scorethresh as st
 from scorethresh.risk.monte_carlo import (
     LARGEST_RATIO,
     LEAST_RATIO,
@@ -70,3 +71,8 @@ def test_ratios_are_bounded(rng):
     assert divergence_ratio(probe, -probe, probe) == LEAST_RATIO
     assert divergence_ratio(probe, probe, -probe) == LARGEST_RATIO
     assert inner(probe.astype(np.float32), probe.astype(np.float32)) == pytest.approx(probe @ probe, rel=1e-6)
+
+
+def test_an_estimator_that_is_no_function_is_named():
+    with pytest.raises(TypeError, match="estimator must be a function of y, got 3"):
+        st.divergence(3, np.ones(9), sigma=1.0)

@@ -29,13 +29,22 @@ def real_array(y: Any, name: str = "y") -> NDArray[Any]:
     if isinstance(y, np.ma.MaskedArray):
         msg = f"{name} is a masked array, whose mask would be ignored. Pass the valid entries: {name}.compressed()."
         raise TypeError(msg)
-    a = np.asarray(y)
+    a = as_array(y, name)
     if a.dtype.kind == "c":
         raise TypeError(_COMPLEX.format(name=name))
     if a.dtype.kind not in "fiu":
         msg = f"{name} must hold real numbers, got dtype {a.dtype}. Convert it first: np.asarray({name}, dtype=float)."
         raise TypeError(msg)
     return a
+
+
+def as_array(y: Any, name: str = "y") -> NDArray[Any]:
+    """Return `y` as an array of any dtype, without a copy; refuse rows of different lengths."""
+    try:
+        return np.asarray(y)
+    except ValueError as error:
+        msg = f"{name} is no array: {error} Make its rows equally long."
+        raise ValueError(msg) from None
 
 
 def data(y: Any, name: str = "y") -> NDArray[Any]:
@@ -54,6 +63,16 @@ def finite(a: NDArray[Any], name: str = "y") -> None:
     """Raise if `a` holds NaN or infinity."""
     if a.dtype.kind == "f" and not np.isfinite(a).all():
         raise not_finite(a.size - int(np.isfinite(a).sum()), a.size, name)
+
+
+def moderate(a: NDArray[Any], name: str = "y") -> None:
+    """Raise if sums of squares of `a` may exceed the largest double."""
+    if a.dtype.kind in "iu" or np.finfo(a.dtype).bits < 64:
+        return
+    largest = float(np.abs(a).max(initial=0.0))
+    if largest > math.sqrt(1e308 / max(a.size, 1)):
+        msg = f"{name} holds magnitudes up to {largest:.3g}, whose squares overflow. Divide it by {largest:.0e} first."
+        raise ValueError(msg)
 
 
 def not_finite(bad: int, size: int, name: str = "y") -> ValueError:

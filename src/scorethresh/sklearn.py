@@ -248,6 +248,8 @@ class ScorePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         rule = _validate.choice("rule", self.rule, RULES)
         sigma = None if self.sigma is None else _validate.noise_level(self.sigma)
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        if sigma is None:
+            _validate.moderate(X, "X")
         self.mean_ = X.mean(axis=0)
         _, s, vh = np.linalg.svd((X - self.mean_).astype(np.float64), full_matrices=False)
         shape = Shape(X.shape[0] - 1, X.shape[1])

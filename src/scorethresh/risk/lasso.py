@@ -185,4 +185,7 @@ def _design(A: Any, y: Any) -> tuple[Array, Array]:
             "Flatten y, or transpose A."
         )
         raise ValueError(msg)
+    if not design.any():
+        msg = f"A holds nothing but zeros, in shape {design.shape}: no variable ever enters. Pass another design."
+        raise ValueError(msg)
     return design, response

@@ -158,7 +158,7 @@ class Divergence(NamedTuple):
 
 
 def divergence(
-    estimator: Callable[[Any], Any],
+    estimator: Any,
     y: Any,
     *,
     sigma: Any,
@@ -227,6 +227,9 @@ def divergence(
     >>> print("%.0f" % divergence(hard, y, sigma=1.0, step=1e-6).value)
     1184
     """
+    if not callable(estimator):
+        msg = f"estimator must be a function of y, got {estimator!r}. With parameters: lambda y: f(y, parameter)."
+        raise TypeError(msg)
     if sigma is None:
         _validate.noise_level(sigma)
     values, noise, _, _ = observe(y, "white", sigma)

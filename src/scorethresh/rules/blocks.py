@@ -122,7 +122,7 @@ class Blocks:
 
 def as_blocks(y: Any, axis: Any) -> Blocks:
     """Return data as blocks along an axis, checked; without an axis y must be complex."""
-    a = np.asarray(y)
+    a = _validate.as_array(y)
     # Their parts are checked as any real data are.
     whole = a.dtype.kind != "c" or isinstance(y, np.ma.MaskedArray)
     _validate.data(y if whole else np.stack([a.real, a.imag]))
@@ -131,4 +131,14 @@ def as_blocks(y: Any, axis: Any) -> Blocks:
         if axis >= a.ndim:
             msg = f"block_axis must be below {a.ndim}, the number of axes of y, got {axis}."
             raise ValueError(msg)
+        if a.ndim == 1:
+            msg = (
+                f"y has one axis, so block_axis={axis} makes it a single block, which tells nothing. Pass blocks as "
+                "rows, y.reshape(-1, size), with block_axis=-1."
+            )
+            raise ValueError(msg)
+    bad = a.size - int(np.isfinite(a).sum())
+    if bad:
+        msg = f"y holds {bad} NaN or infinite entries out of {a.size}. Leave their blocks out, or fill them in."
+        raise ValueError(msg)
     return Blocks(a if a.dtype.kind in "fc" else a.astype(np.float64), axis)

@@ -181,6 +181,8 @@ def select_rank(
     if not white and (sigma is not None or whiten is not None):
         msg = "noise='correlated' takes neither sigma nor covariances: nothing is known of such noise."
         raise ValueError(msg)
+    if sigma is None or max_rank is not None:  # the level, and the plug-in risk, need the energy
+        _validate.moderate(y, "matrix")
     work = y.astype(np.complex128 if y.dtype.kind == "c" else np.float64)
     if whiten is not None:
         work = whiten.apply(work)
@@ -256,7 +258,7 @@ def warn_about_level(reasons: set[str], stacklevel: int) -> None:
 
 def _matrix(matrix: Any) -> NDArray[Any]:
     """Return the matrix as an array; refuse what is none."""
-    a = np.asarray(matrix)
+    a = _validate.as_array(matrix, "matrix")
     if isinstance(matrix, np.ma.MaskedArray):
         msg = "matrix is a masked array, whose mask would be ignored. Fill it first: matrix.filled(...)."
         raise TypeError(msg)

@@ -59,7 +59,7 @@ class Series:
 
 def read_series(y: Any, axis: Any, mask: Any) -> Series:
     """Return y as a series; refuse what is none."""
-    original = y if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
+    original = y if isinstance(y, np.ma.MaskedArray) else _validate.as_array(y)
     plain = np.ma.getdata(original)
     if plain.dtype.kind not in "fiuc":
         msg = f"y must hold numbers, got dtype {plain.dtype}. Convert it first: np.asarray(y, dtype=float)."
@@ -67,7 +67,7 @@ def read_series(y: Any, axis: Any, mask: Any) -> Series:
     if plain.ndim not in (3, 4):
         msg = f"y must have 3 axes (images in a series) or 4 (volumes in a series), got shape {plain.shape}."
         raise ValueError(msg)
-    if not isinstance(axis, int | np.integer) or not -plain.ndim <= axis < plain.ndim:
+    if not isinstance(axis, int | np.integer) or isinstance(axis, bool) or not -plain.ndim <= axis < plain.ndim:
         msg = f"series_axis must be an axis of y, which has {plain.ndim}, got {axis!r}. Axes count from 0."
         raise ValueError(msg)
     if plain.size == 0:
@@ -87,6 +87,7 @@ def read_series(y: Any, axis: Any, mask: Any) -> Series:
     if mask is not None:
         valid = valid & ~_mask_of(mask, moved.shape[:-1], plain.shape, int(axis))
     values = np.where(valid[..., None], moved, 0).astype(dtype)
+    _validate.moderate(values)
     return Series(values, valid, original, int(axis))
 
 
@@ -104,16 +105,20 @@ def _mask_of(mask: Any, shape: tuple[int, ...], whole: tuple[int, ...], axis: in
     raise ValueError(msg)
 
 
-def level_map(sigma: Any, shape: tuple[int, ...]) -> Floats:
-    """Return the given noise level as an array that broadcasts against one volume."""
+def level_map(sigma: Any, shape: tuple[int, ...], valid: Any = True) -> Floats:
+    """Return the given noise level as an array that broadcasts against one volume; 1 where entries are not valid."""
     if np.ndim(sigma) == 0:
         return np.full((1,) * len(shape), _validate.noise_level(sigma))
     levels = _validate.real_array(sigma, "sigma").astype(np.float64)
     if levels.shape != shape:
         msg = f"sigma must be one number, or a map with the shape of one volume, {shape}, got shape {levels.shape}."
         raise ValueError(msg)
+    levels = np.where(valid, levels, 1.0)
     bad = ~((levels > 0) & np.isfinite(levels))
     if bad.any():
-        msg = f"sigma must be positive and finite everywhere, got {levels[bad].flat[0]} among {levels.size} values."
+        msg = (
+            f"sigma must be positive and finite everywhere, got {levels[bad].flat[0]} among {levels.size} values. "
+            "Where y is unknown too, mark it: mask=~(sigma > 0)."
+        )
         raise ValueError(msg)
     return levels

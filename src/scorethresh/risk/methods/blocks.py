@@ -10,10 +10,10 @@ import numpy as np
 
 from ..._normal import phi
 from ..._validate import Array
-from ...rules import Odd, Radial, Rule, complete, jumps_of
+from ...rules import Hard, Odd, Radial, Rule, complete, jumps_of
 from ...sample.magnitudes import Magnitudes
 from ..curve import RiskCurve, finite_part, or_infinity
-from ..kernel import paper_bandwidth
+from ..kernel import REACH_EXACT, PiecewisePolynomial, kernel_sums, paper_bandwidth
 from ..stein import check_cells, standard_error
 from .base import BlockMethod
 
@@ -72,20 +72,55 @@ def block_curve(sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Ru
         check_cells(sample.cells, tried, rule, bandwidth)
     # Rows: dof, risk, and the sum over blocks of the squared terms of the risk; in units of sigma.
     sums = np.zeros((3, thresholds.size))
-    jumps = jumps_of(rule, tried) if tried.size else []
+    hard = isinstance(rule, Radial) and isinstance(rule.rule, Hard)
     with np.errstate(over="ignore", invalid="ignore"):
-        for part in threshold_chunks(tried.size, sample.nodes.size, rule):
-            loss, dof = smooth_terms(sample.nodes, tried[part], rule, sigma)
-            for positions, heights in jumps:
-                distance = np.clip((sample.nodes[:, None] - positions[part]) / bandwidth, -50, 50)
-                dof = dof + heights[part] / bandwidth * phi(distance)
-            risk = loss - d + 2 * dof
-            sums[:, part] = [sample.weights @ dof, sample.weights @ risk, sample.weights @ risk**2]
+        if tried.size:
+            add = _hard_sums if hard else _general_sums
+            sums[:, : tried.size] = add(sample, tried, rule, sigma, bandwidth)
         killed = np.square(sample.nodes / sigma) - d
         sums[1:, tried.size :] = np.array([sample.weights @ killed, sample.weights @ killed**2])[:, None]
         dof, risk, square = or_infinity(sums)
         stderr = standard_error(risk, square, sample.size)
         return RiskCurve(thresholds, risk * sigma**2, dof, stderr * sigma**2, d * sample.size, sigma)
+
+
+def _general_sums(sample: Magnitudes, thresholds: Array, rule: Rule, sigma: float, bandwidth: float) -> Array:
+    """Return dof, risk and squares for any rule: the definition."""
+    sums = np.empty((3, thresholds.size))
+    jumps = jumps_of(rule, thresholds)
+    for part in threshold_chunks(thresholds.size, sample.nodes.size, rule):
+        loss, dof = smooth_terms(sample.nodes, thresholds[part], rule, sigma)
+        for positions, heights in jumps:
+            distance = np.clip((sample.nodes[:, None] - positions[part]) / bandwidth, -50, 50)
+            dof = dof + heights[part] / bandwidth * phi(distance)
+        risk = loss - rule.block_size + 2 * dof
+        sums[:, part] = [sample.weights @ dof, sample.weights @ risk, sample.weights @ risk**2]
+    return sums
+
+
+def _hard_sums(sample: Magnitudes, thresholds: Array, rule: Rule, sigma: float, bandwidth: float) -> Array:
+    """Return what `_general_sums` does, for hard thresholding: cumulative sums, and compiled sums at the jump.
+
+    A block's term of the risk is ``r^2 - d`` below the threshold and d above it, in units of sigma.
+    """
+    d, z, h = rule.block_size, sample.nodes / sigma, bandwidth / sigma
+    # Blocks at the threshold belong below it, except at 0, where the rule is the identity.
+    cut = np.where(thresholds > 0, np.searchsorted(sample.nodes, thresholds, side="right"), 0)
+    killed = np.square(z) - d
+    below = np.zeros((3, z.size + 1))
+    np.cumsum(sample.weights * [np.ones_like(z), killed, killed**2], axis=1, out=below[:, 1:])
+    kept = sample.size - np.rint(below[0, cut])
+    # Sums of norms moved up by this much have no mirror image, as norms have none.
+    shift = REACH_EXACT * h
+    moved = Magnitudes(sample.nodes + shift * sigma, sample.weights, sample.size)
+    first, last = [shift**2 - d, -2 * shift, 1.0], [d, 0.0, 0.0]
+    coefficients = np.repeat(np.array([first, last])[:, :, None], thresholds.size, axis=2)
+    terms = PiecewisePolynomial([thresholds + shift * sigma], coefficients)
+    k1, k2, ks = kernel_sums(moved, thresholds / sigma + shift, terms, sigma=sigma, bandwidth=h)
+    share = thresholds / (np.sqrt(2 * np.pi) * bandwidth)
+    dof = d * kept + share * k1
+    squares = below[2, cut] + d**2 * kept + 4 * share * (ks + share * k2)
+    return np.stack([dof, below[1, cut] + d * kept + 2 * share * k1, squares])
 
 
 def threshold_chunks(thresholds: int, nodes: int, rule: Rule) -> Iterator[slice]:
