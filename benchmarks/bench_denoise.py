@@ -254,14 +254,11 @@ def phantom(seed: int, side: int = 64) -> np.ndarray:
 
 def volumes(arguments: argparse.Namespace) -> None:
     """Print the PSNR of volumes, beside bm4d if it is installed."""
-    from skimage import data
-
     coffee = load("coffee")
     volumes = {
         "phantom": phantom(11),
         "pan over coffee": np.stack([coffee[80:176, 100 + k : 196 + k] for k in range(32)]),
     }
-    volumes["retina, colours as slices"] = np.moveaxis(data.retina()[600:696, 600:696].astype(float), -1, 0)
     print(f"\nPSNR in dB, volumes, level known\n{'':28}{'sigma':>6}{'blend':>8}{'fast':>8}{'bm4d':>8}   seconds")
     for name, clean in volumes.items():
         for sigma in (10, 30):
