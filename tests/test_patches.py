@@ -362,3 +362,17 @@ def test_volumes_gain(rng):
     noisy = clean + rng.normal(0.0, 3.0, clean.shape)
     errors = {c: np.mean((st.denoise(noisy, sigma=3.0, choose=c) - clean) ** 2) for c in ("blend", "fast")}
     assert errors["blend"] < 0.8 * errors["fast"]
+
+
+def test_nothing_is_seen_beyond_the_reach(rng):
+    """Tiles of a cluster are cut by it. The bound is sharp to within the patches that happen to be chosen."""
+    expert = NonlocalRidge(Patches((8, 8), 4, 6), (1.0, 0.6, 0.3))
+    pilot = rng.normal(size=(1, 1, 160, 24)).astype(np.float32)
+    data = pilot + rng.normal(size=pilot.shape).astype(np.float32)
+    other = data.copy()
+    other[..., 80:, :] += 1.0
+    far = 80 - expert.reach
+    before, after = (expert.apply(Batch(y), pilot).value for y in (data, other))
+    np.testing.assert_array_equal(before[..., :far, :], after[..., :far, :])
+    assert expert.reach == 3 * 19
+    assert (before[..., 80 - expert.reach // 2 : 80, :] != after[..., 80 - expert.reach // 2 : 80, :]).any()
