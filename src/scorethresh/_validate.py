@@ -82,6 +82,17 @@ def not_finite(bad: int, size: int, name: str = "y") -> ValueError:
     )
 
 
+def level_map(levels: Array) -> None:
+    """Raise unless all levels are positive and finite."""
+    bad = ~((levels > 0) & np.isfinite(levels))
+    if bad.any():
+        msg = (
+            f"sigma must be positive and finite everywhere, got {levels[bad].flat[0]} among {levels.size} values. "
+            "Where y is unknown too, mark it: mask=~(sigma > 0)."
+        )
+        raise ValueError(msg)
+
+
 def noise_level(sigma: Any) -> float:
     """Return `sigma` as a positive number whose square neither overflows nor vanishes."""
     if sigma is None:

@@ -223,13 +223,7 @@ def _checked_levels(levels: Array, missing: NDArray[np.bool_] | None) -> Array:
     """Return the levels, with those of missing entries replaced by the median; refuse others that are no levels."""
     if missing is not None and not missing.all() and levels.shape[2:] == missing.shape:
         levels = np.where(missing, np.median(levels[:, :, ~missing]), levels)
-    bad = ~((levels > 0) & np.isfinite(levels))
-    if bad.any():
-        msg = (
-            f"sigma must be positive and finite everywhere, got {levels[bad].flat[0]} among {levels.size} values. "
-            "Where y is unknown too, mark it: mask=~(sigma > 0)."
-        )
-        raise ValueError(msg)
+    _validate.level_map(levels)
     for extreme in (levels.min(), levels.max()):
         _validate.noise_level(extreme)
     return levels

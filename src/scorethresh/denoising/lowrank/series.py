@@ -114,11 +114,5 @@ def level_map(sigma: Any, shape: tuple[int, ...], valid: Any = True) -> Floats:
         msg = f"sigma must be one number, or a map with the shape of one volume, {shape}, got shape {levels.shape}."
         raise ValueError(msg)
     levels = np.where(valid, levels, 1.0)
-    bad = ~((levels > 0) & np.isfinite(levels))
-    if bad.any():
-        msg = (
-            f"sigma must be positive and finite everywhere, got {levels[bad].flat[0]} among {levels.size} values. "
-            "Where y is unknown too, mark it: mask=~(sigma > 0)."
-        )
-        raise ValueError(msg)
+    _validate.level_map(levels)
     return levels
