@@ -90,3 +90,13 @@ def texture(rng, shape, varies=0.5):
     f = np.sqrt(functools.reduce(np.add.outer, [np.fft.fftfreq(n) ** 2 for n in shape]))
     out, strength = (np.fft.ifftn(np.fft.fftn(rng.normal(size=shape)) * g).real for g in (1 / (0.03 + f), f < 0.03))
     return 40 * out / out.std() * np.exp(varies * strength / strength.std())
+
+
+def fails(result, *words):
+    """Check that nothing but one line on standard error came out, with these words in it."""
+    code, out, err = result
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    for word in words:
+        assert word in err

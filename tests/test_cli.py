@@ -18,6 +18,7 @@ pytest.importorskip("typer")
 from PIL import Image
 
 import scorethresh as st
+from helpers import fails
 from scorethresh import cli
 from scorethresh.viz.report import write_report
 
@@ -44,16 +45,6 @@ def run(here, capsys):
         return code, *capsys.readouterr()
 
     return run
-
-
-def fails(result, *words):
-    """Check that nothing but one line on standard error came out, with these words in it."""
-    code, out, err = result
-    assert (code, out) == (2, "")
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-    for word in words:
-        assert word in err
 
 
 def noisy(shape=(48, 64), seed=5):

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("typer")
 
 import scorethresh as st
+from helpers import fails
 from scorethresh import cli
 
 
@@ -22,15 +23,6 @@ def run(tmp_path, monkeypatch, capsys):
         return code, *capsys.readouterr()
 
     return run
-
-
-def fails(result, *words):
-    code, out, err = result
-    assert (code, out) == (2, "")
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-    for word in words:
-        assert word in err
 
 
 def volumes(shape=(12, 11, 6), count=12):

@@ -16,7 +16,7 @@ from .curve import RiskCurve
 from .kernel import Kernel
 from .stein import risk_terms, standard_error
 
-# With more thresholds, compressing the sample first is faster; see `bench_curve.py`.
+# With many thresholds, compressing the sample first is faster. The limit was not tuned.
 MOST_THRESHOLDS = 4
 # With fewer entries per thread, a second thread costs more than it saves.
 _ENTRIES_PER_THREAD = 1 << 17
