@@ -8,6 +8,8 @@
     python benchmarks/bench_lowrank.py --memory     # time and memory of large series
     python benchmarks/bench_lowrank.py --figures docs/img
 
+Magnitudes (Rician) are denoised as such, and as if their noise were Gaussian, which is what the peers do.
+
 Everything is simulated, so that the truth is known: diffusion MRI (multi-tensor, smooth random tissue, 6 + 60 volumes),
 a hyperspectral cube (mixed spectra) and a video (a picture that moves). Peers get the true noise level if they take
 one, and patches of at least as many entries as there are volumes, as they need: 5 x 5 x 5, 9 x 9 and 7 x 7. dipy takes
@@ -316,10 +318,12 @@ def main():
 
 
 def one_case(name, y, truth, sigma, mask, table, options):
-    found, *times = timed(st.LowRankDenoiser().run, y)
-    rows = {"ours": (found.estimate, found, *times)}
-    given, *times = timed(st.LowRankDenoiser(sigma=sigma).run, y)
-    rows["ours, known"] = (given.estimate, given, *times)
+    rows = {}
+    for noise in ("rician", "white") if "rician" in name else ("white",):
+        for given in (None, sigma):
+            found, *times = timed(st.LowRankDenoiser(sigma=given, noise=noise).run, y)
+            label = "ours" + ", known" * (given is not None) + ", as Gaussian" * ("rician" in name and noise == "white")
+            rows[label] = (found.estimate, found, *times)
     patch = (5, 5, 5) if y.ndim == 4 else (9, 9) if y.shape[-1] > 49 else (7, 7)
     if options.only != "ours":
         for peer, function in peers(sigma, patch).items():

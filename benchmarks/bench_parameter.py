@@ -3,8 +3,10 @@
     python benchmarks/bench_parameter.py                  # the tables of docs/parameter.md, some ten minutes
     python benchmarks/bench_parameter.py images --draws 1
     python benchmarks/bench_parameter.py --develop        # the pictures that step and probes were looked at on
+    python benchmarks/bench_parameter.py --ours           # without rivals; rows of the last run stay
     python benchmarks/bench_parameter.py --show           # print the tables of the last run
     python benchmarks/bench_parameter.py blocks limits    # thresholds of blocks; cases where it is weak
+    python benchmarks/bench_parameter.py deepinv          # deepinv's own SURE loss, if it is installed
 
 Regret is the squared error at the chosen parameter over the least among those tried, for the same data. Rivals choose
 among the same parameters: scikit-image's `calibrate_denoiser` (J-invariance), Monte Carlo SURE with one one-sided probe
@@ -16,6 +18,7 @@ draws of every picture or signal.
 import argparse
 import csv
 import functools
+import itertools
 import os
 import time
 import warnings
@@ -37,6 +40,7 @@ from tqdm import tqdm
 import scorethresh as st
 
 RANGE = 255.0
+OURS = {"select_parameter": True, "sigma estimated": False}
 
 
 def dwt(y, threshold, *, rule):
@@ -192,6 +196,7 @@ def cross_validated(kind, y, parameters):
 
 def draw(task):
     """One draw: rows of (table, size, estimator, jumps, data, sigma, seed, method, regret, covered, calls, seconds)."""
+    *task, rivals = task
     table, name, source, size, sigma, seed = task
     images = table == "images"
     function, grid, jumps = {**IMAGES, **SLOW}[name] if images else SIGNALS[name]
@@ -207,11 +212,13 @@ def draw(task):
             seconds = time.process_time() - start
             rows.append([*task, jumps, method, losses[k] / losses.min(), covered, calls, seconds])
 
-        for method, level in (("select_parameter", sigma), ("sigma estimated", None)):
+        for method, known in OURS.items():
             start = time.process_time()
-            found = st.select_parameter(function, y, parameters, sigma=level)
+            found = st.select_parameter(function, y, parameters, sigma=sigma if known else None)
             k = int(np.argmin(found.curve.risk))
             add(method, k, found.calls, start, float(abs(found.risk - losses[k]) <= 2 * found.stderr))
+        if not rivals:
+            return rows
         count = 2 * len(parameters)
         for method, step in (("SURE as in deepinv", 0.01 * RANGE), ("SURE, step 0.01 sigma", 0.01 * sigma)):
             start = time.process_time()
@@ -235,7 +242,7 @@ def tasks(options):
             out += [("signals", n, s, p, sigma, k) for n in SIGNALS for s in curves for p in (1024, 16384)]
     if options.bm3d:
         out += [("images", "bm3d", s, 16384, 25.0, first) for s in pictures]
-    return [t for t in out if t[0] in options.tables]
+    return [(*t, not options.ours) for t in out if t[0] in options.tables]
 
 
 # Blocks: the share of blocks with a signal, and how far their norm lies beyond that of noise, less 1.
@@ -350,6 +357,45 @@ def show_limits(draws):
             print(f"  {case:15} {name:16} {np.mean(regrets):.3f} / {np.max(regrets):.2f}", flush=True)
 
 
+def deepinv_choice(function, y, parameters, sigma, seed):
+    """The choice by deepinv's own loss, on pictures in [0, 1]; every parameter gets the same probe."""
+    import torch
+    from deepinv.loss import SureGaussianLoss
+
+    class Identity:
+        def A(self, x):
+            return x
+
+    data, risks = torch.from_numpy(y / RANGE)[None, None], []
+    for p in parameters:
+
+        def model(z, physics=None, p=p):
+            return torch.from_numpy(function(RANGE * z[0, 0].numpy(), p) / RANGE)[None, None]
+
+        loss = SureGaussianLoss(sigma=sigma / RANGE, rng=torch.Generator().manual_seed(seed))
+        risks.append(float(loss(y=data, x_net=model(data), physics=Identity(), model=model)))
+    return int(np.argmin(risks))
+
+
+def show_deepinv(draws):
+    print("deepinv's own loss, pictures, P = 16384: regret, mean / worst, and that of the recipe")
+    everything = []
+    for name, (function, grid, _) in IMAGES.items():
+        found = []
+        for source, sigma, seed in itertools.product(REPORTED, (10.0, 25.0), range(draws)):
+            x, parameters = picture(source, 128), grid(sigma)
+            y = x + np.random.default_rng([seed, 16384, int(sigma)]).normal(0.0, sigma, x.shape)
+            losses = np.array([np.sum((function(y, p) - x) ** 2) for p in parameters])
+            chosen = (
+                deepinv_choice(function, y, parameters, sigma, seed),
+                one_sided(function, y, parameters, sigma, 0.01 * RANGE, seed),
+            )
+            found.append(losses[list(chosen)] / losses.min())
+        everything += found
+        print(f"  {name:16} " + ", ".join(f"{a.mean():.3f} / {a.max():.2f}" for a in np.transpose(found)), flush=True)
+    print(f"  {'all':16} " + ", ".join(f"{a.mean():.3f} / {a.max():.2f}" for a in np.transpose(everything)))
+
+
 HEADER = [
     "table",
     "estimator",
@@ -415,6 +461,7 @@ def main():
     parser.add_argument("--draws", type=int, default=3, help="per picture and noise level")
     parser.add_argument("--bm3d", action="store_true", help="try bm3d's strength, too: minutes per picture")
     parser.add_argument("--develop", action="store_true", help="the pictures that step and probes were looked at on")
+    parser.add_argument("--ours", action="store_true", help="keep the rows of rivals of the last run")
     parser.add_argument("--show", action="store_true", help="print the tables of the last run")
     parser.add_argument("--csv", type=Path, default=Path(__file__).with_name("parameter.csv"))
     options = parser.parse_args()
@@ -426,14 +473,21 @@ def main():
         show_blocks(7 * options.draws)
     if "limits" in options.tables:
         show_limits(options.draws)
+    if "deepinv" in options.tables:
+        show_deepinv(options.draws)
     todo = tasks(options)
     if not todo:
         return
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         rows = [row for some in tqdm(pool.map(draw, todo, chunksize=2), total=len(todo), leave=False) for row in some]
+    cells = summary(rows)
+    if options.ours:
+        new = {tuple(map(str, row[:6])) for row in cells}
+        with options.csv.open(newline="") as file:
+            cells += [row for row in list(csv.reader(file))[1:] if tuple(row[:6]) not in new]
     with options.csv.open("w", newline="") as file:
-        csv.writer(file).writerows([CELLS, *summary(rows)])
-    report(summary(rows))
+        csv.writer(file).writerows([CELLS, *cells])
+    report(cells)
 
 
 if __name__ == "__main__":

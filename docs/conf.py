@@ -50,7 +50,7 @@ html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["extra.css"]
 # Only the API has pages below it, so only the API needs a sidebar.
-html_sidebars = {page.stem: [] for page in Path(__file__).parent.glob("*.md") if page.stem != "api"}
+html_sidebars = {page.stem: [] for page in Path(__file__).parent.glob("*.md") if page.stem != "api"} | {"fields/*": []}
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,

@@ -1,3 +1,5 @@
+import sys
+
 import hypothesis
 import numpy as np
 import pytest
@@ -10,3 +12,11 @@ hypothesis.settings.load_profile("default")
 @pytest.fixture
 def rng():
     return np.random.default_rng(20130715)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Matplotlib warns of more than 20 open figures, whichever tests left them."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

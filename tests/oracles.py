@@ -464,3 +464,133 @@ def hindsight_hard_loss(y, x):
         loss += (y[i] - x[i]) ** 2 - x[i] ** 2
         best = min(best, loss)
     return best
+
+
+# Noise that depends on the signal
+
+
+def camera_root(electrons, read):
+    """The generalised Anscombe transform of electrons, by its tangent from half a read noise below 0 on."""
+    start = -read / 2
+    if electrons >= start:
+        return 2 * np.sqrt(electrons + 0.375 + read**2)
+    at = start + 0.375 + read**2
+    return 2 * np.sqrt(at) + (electrons - start) / np.sqrt(at)
+
+
+def camera_moments(mean, read, floor=-np.inf):
+    """Mean and variance of the root of max(P + read Z, floor): adaptive quadrature over Z, a sum over P."""
+    from scipy.integrate import quad
+    from scipy.stats import norm, poisson
+
+    def expected(power):
+        total = 0.0
+        for count in range(int(mean + 12 * np.sqrt(mean) + 20)):
+            if read == 0:
+                inner = camera_root(max(count, floor), read) ** power
+            else:
+                kinks = [z for z in ((floor - count) / read, -0.5 - count / read) if -9 < z < 9]
+                inner = quad(
+                    lambda z, n=count: norm.pdf(z) * camera_root(max(n + read * z, floor), read) ** power,
+                    -9, 9, points=kinks or None, epsabs=1e-12, limit=200,
+                )[0]  # fmt: skip
+            total += poisson.pmf(count, mean) * inner
+        return total
+
+    first = expected(1)
+    return first, expected(2) - first**2
+
+
+def magnitude_density(y, signal, coils):
+    """The noncentral chi density with 2 coils degrees of freedom, by SciPy's noncentral chi-square."""
+    from scipy.stats import chi2, ncx2
+
+    squared = chi2(2 * coils) if signal == 0 else ncx2(2 * coils, signal**2)
+    return 2 * y * squared.pdf(y**2)
+
+
+# Inverse problems: operators as dense matrices, entry by entry.
+
+
+def blur_matrix(shape, psf, centre, step, *, periodic):
+    """The matrix of samples of a blur: y_i = sum_j psf_j x_(step i + centre - j).
+
+    Periodic, x has the given shape. Else x is as large as samples of that shape need, and starts where they look first.
+    """
+    psf = np.asarray(psf, float)
+    if periodic:
+        domain = tuple(shape)
+        samples = tuple(n // s for n, s in zip(shape, step, strict=True))
+    else:
+        samples = tuple(shape)
+        domain = tuple(s * (n - 1) + k for n, s, k in zip(shape, step, psf.shape, strict=True))
+    out = np.zeros((*samples, *domain))
+    for i in np.ndindex(samples):
+        for j in np.ndindex(psf.shape):
+            if periodic:
+                at = tuple((s * a + c - b) % n for a, b, c, s, n in zip(i, j, centre, step, domain, strict=True))
+            else:
+                at = tuple(s * a + k - 1 - b for a, b, s, k in zip(i, j, step, psf.shape, strict=True))
+            out[(*i, *at)] += psf[j]
+    return out.reshape(math.prod(samples), math.prod(domain))
+
+
+def fourier_matrix(shape):
+    """The matrix of the unitary discrete Fourier transform of arrays of a shape, by its sum."""
+    out = np.ones((1, 1))
+    for n in shape:
+        k = np.arange(n)
+        out = np.kron(out, np.exp(-2j * np.pi * np.outer(k, k) / n) / math.sqrt(n))
+    return out
+
+
+def proximal_step(matrix, y, z, penalty):
+    """The minimum of ||y - A x||^2 + penalty ||x - z||^2, by the normal equations."""
+    left = matrix.conj().T @ matrix + penalty * np.eye(matrix.shape[1])
+    return np.linalg.solve(left, matrix.conj().T @ y + penalty * z)
+
+
+def line_lengths(length, angle, reach):
+    """The share of a centred line that lies in every pixel, by cutting it where it leaves a pixel."""
+    c, s = math.cos(math.radians(angle)), -math.sin(math.radians(angle))
+    cuts = [-length / 2, length / 2]
+    for part in (c, s):
+        if abs(part) > 1e-12:
+            cuts += [(k + 0.5) / part for k in range(-reach - 1, reach + 1) if abs(k + 0.5) < abs(part) * length / 2]
+    cuts.sort()
+    out = np.zeros((2 * reach + 1, 2 * reach + 1))
+    for a, b in itertools.pairwise(cuts):
+        middle = (a + b) / 2
+        out[round(middle * s) + reach, round(middle * c) + reach] += (b - a) / length
+    return out
+
+
+def disk_shares(radius, reach):
+    """The share of a centred disk that lies in every pixel, by quadrature of its height."""
+    from scipy.integrate import quad
+
+    def height(x, low, high):
+        half = math.sqrt(max(radius**2 - x**2, 0.0))
+        return max(min(half, high) - max(-half, low), 0.0)
+
+    n = 2 * reach + 1
+    out = np.zeros((n, n))
+    for i, j in np.ndindex(n, n):
+        low, left = i - reach - 0.5, j - reach - 0.5
+        points = [t for t in (-radius, radius) if left < t < left + 1] or None
+        out[i, j] = quad(height, left, left + 1, args=(low, low + 1), points=points, limit=200)[0]
+    return out / (math.pi * radius**2)
+
+
+def filtered_window(y, psf, window, prior_power):
+    """What the best linear filter of a blur gives for windowed data: A x and its divergence, by dense matrices.
+
+    x has independent Fourier coefficients of this power, in units of the noise, on the grid of the data.
+    """
+    shape = y.shape
+    blur = blur_matrix(shape, psf, [n // 2 for n in psf.shape], (1,) * psf.ndim, periodic=True)
+    transform = fourier_matrix(shape)
+    prior = (transform.conj().T * prior_power.ravel()) @ transform
+    kept = blur @ prior @ blur.T @ np.linalg.inv(blur @ prior @ blur.T + np.eye(y.size))
+    centred = y - (y * window).sum() / window.sum()
+    return (kept @ (window * centred).ravel()).real.reshape(shape), float(np.trace(kept).real)

@@ -325,7 +325,7 @@ def test_compressed_norms_give_the_same_curve(rng, method, rule):
     exact = method == "score"
     np.testing.assert_allclose(added.risk, whole.risk, rtol=0, atol=1e-9 * 27000 if exact else 3)
     np.testing.assert_allclose(added.dof, whole.dof, rtol=0, atol=1e-9 * 27000 if exact else 3)
-    np.testing.assert_allclose(added.stderr, whole.stderr, rtol=1e-9 if exact else 1e-3)
+    np.testing.assert_allclose(added.stderr, whole.stderr, rtol=1e-9 if exact else 1e-3, atol=0 if exact else 1e-2)
     curves = [st.risk_curve(part, t, sigma=1.0, rule=radial, method=method) for part in np.array_split(norms, 2)]
     assert (curves[0] + curves[1]).size == 27000
     with pytest.raises(ValueError, match="compressed for bandwidths"):

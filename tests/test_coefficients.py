@@ -104,3 +104,16 @@ def test_errors(coeffs, message):
 def test_the_noise_level_goes_by_the_axes_that_were_transformed(rng, transform):
     found = st.threshold_coeffs(transform(rng.normal(size=(128, 128))), norm=True)
     assert found.sigma == pytest.approx(1, rel=0.05)
+
+
+def test_a_result_prints_in_one_line(rng):
+    coeffs = pywt.wavedec(rng.normal(size=64), "haar", level=2)
+    assert repr(st.threshold_coeffs(coeffs, sigma=1.0)) == "<Thresholded: 3 levels of coefficients, sigma 1>"
+
+
+def test_a_curve_as_a_table(rng):
+    pytest.importorskip("pandas")
+    curve = st.risk_curve(rng.normal(size=64), [1.0, 2.0], sigma=1.0)
+    frame = curve.to_frame()
+    assert list(frame) == ["threshold", "risk", "dof", "stderr"]
+    np.testing.assert_array_equal(frame["risk"], curve.risk)

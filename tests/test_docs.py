@@ -1,16 +1,25 @@
 """The pages: what they name exists, and what is public is on them."""
 
 import re
+import shlex
+import shutil
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import scorethresh as st
 
 ROOT = Path(__file__).parent.parent
 HOME = "https://github.com/scorethresh/scorethresh"
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+PAGES = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "fields").glob("*.md")),
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+]
 
 
 def anchors(page):
@@ -26,7 +35,7 @@ def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         target = link.removeprefix(f"{HOME}/blob/main/").replace("https://raw.githubusercontent.com", "")
         base = ROOT if target != link else page.parent
-        if target.startswith(("https://", "http://", "/", "gallery/")):
+        if target.startswith(("https://", "http://", "/", "gallery/", "../gallery/")):
             continue
         name, _, anchor = target.partition("#")
         found = base / name if name else page
@@ -68,3 +77,51 @@ def test_version_and_home_are_the_same_everywhere():
     assert f"\nversion: {project['version']}\n" in citation
     assert f'\nrepository-code: "{HOME}"\n' in citation
     assert all(url.startswith(HOME) for url in project["urls"].values())
+
+
+def commands():
+    """Yield the commands that pages show after a dollar sign, with the page."""
+    for page in PAGES:
+        for block in re.findall(r"^```console\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.M | re.S):
+            for line in re.findall(r"^\$ (scorethresh .*)$", block, flags=re.M):
+                yield pytest.param(line, id=f"{page.stem}: {line}")
+
+
+@pytest.fixture(scope="module")
+def example_files(tmp_path_factory):
+    """Files with the names that the commands use."""
+    import soundfile
+    import tifffile
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("examples")
+    rng = np.random.default_rng(0)
+    clean = np.add.outer(40 * np.sin(np.arange(48) / 6), 40 * np.cos(np.arange(64) / 9)) + 128
+    picture = np.clip(clean + rng.normal(0.0, 12.0, clean.shape), 0, 255).astype(np.uint8)
+    (folder / "photos").mkdir()
+    for name in ("noisy.png", "photo.png", "photos/a.png", "photos/b.png"):
+        Image.fromarray(picture).save(folder / name)
+    stack = (clean + rng.normal(0.0, 12.0, (4, 2, *clean.shape))).astype(np.float32)
+    tifffile.imwrite(folder / "stack.tif", stack, photometric="minisblack")
+    signal = 100 + 50 * np.sin(np.arange(600) / 30) + rng.normal(0.0, 5.0, 600)
+    for name, column in (("ecg.csv", "lead_I"), ("spectrum.csv", "intensity")):
+        table = np.column_stack([np.arange(600), signal])
+        np.savetxt(folder / name, table, delimiter=",", header=f"t,{column}", comments="", fmt="%.2f")
+    soundfile.write(folder / "speech.wav", signal / 300, 8000)
+    np.save(folder / "image.npy", rng.poisson(clean))
+    np.save(folder / "coefficients.npy", rng.normal(size=1000) + 6 * (np.arange(1000) < 20))
+    nibabel = pytest.importorskip("nibabel")
+    volume = np.abs(100 + rng.normal(0.0, 10.0, (12, 24, 24)) + 10j * rng.normal(size=(12, 24, 24)))
+    nibabel.Nifti1Image(volume.astype(np.float32), np.eye(4)).to_filename(folder / "brain.nii.gz")
+    return folder
+
+
+@pytest.mark.parametrize("command", list(commands()))
+def test_commands_on_the_pages_run(command, example_files, tmp_path, monkeypatch, capsys):
+    from scorethresh.cli import main
+
+    shutil.copytree(example_files, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command)[1:]) == 0, capsys.readouterr().err
+    if "-o" in command:
+        assert list(tmp_path.glob("clean*"))

@@ -375,6 +375,7 @@ SERVED |= {
     ("match_patches", name, what) for name in ("rows", "columns", "offsets") for what in ("one less", "one more")
 }
 SERVED |= {("ridge_groups", "places", what) for what in ("one less", "one more")}
+SERVED |= {("ridge_groups", "data", "one more"), ("ridge_groups", "pilot", "one less")}  # parts that do not decide
 SERVED |= {("match_patches", "x", what) for what in ("another precision", "one less", "one more")}
 SERVED |= {("match_patches", "columns", "one column less")}
 SERVED -= {("match_patches", "columns", "one more")}  # no longer ascending
@@ -618,6 +619,8 @@ def test_the_loops_and_their_wrappers_agree_on_constants():
     assert found == tuple(str(getattr(_kernels, name)) for name in ("ORDER", "FINE", "COARSE"))
     source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "ridge_groups.c").read_text()
     assert re.findall(r"#define (?:SIZE|MEMBERS) (\d+)", source) == [str(_kernels.PATCH_SIZE), str(_kernels.MEMBERS)]
+    source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "match_patches.c").read_text()
+    assert re.findall(r"#define MEMBERS (\d+)", source) == [str(_kernels.MEMBERS)]
 
 
 # How the libraries are found.

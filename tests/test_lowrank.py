@@ -114,6 +114,43 @@ def test_divergence_of_a_row_is_that_of_the_jacobian(complex_entries):
         assert found.divergence[0, row] == pytest.approx(slow, rel=0.03)
 
 
+@pytest.mark.parametrize("complex_entries", [False, True])
+@pytest.mark.parametrize(("rows", "volumes"), [(14, 6), (9, 12)])
+def test_divergence_of_a_volume_is_that_of_the_jacobian(rows, volumes, complex_entries):
+    y, valid = few_patches(np.random.default_rng(6), rows, volumes, complex_entries)
+    found = shrink_patches(y, valid)
+    assert found.of_volumes.sum(axis=1) == pytest.approx(found.divergence.sum(axis=1))
+    for volume in (0, 3):
+
+        def only_volume(entries, volume=volume):
+            changed = y[:1].copy()
+            changed[0, :, volume] = entries[:, 0]
+            return shrink_patches(changed, valid[:1]).value[0][:, [volume]]
+
+        slow = oracles.jacobian_trace(only_volume, y[0][:, [volume]]) / (1 + complex_entries)
+        # Vectors of the bulk share their mean gain.
+        assert found.of_volumes[0, volume] == pytest.approx(slow, rel=0.04)
+
+
+def test_divergence_of_a_series_that_moves():
+    """Many combinations of the frames hold signal, and the basis is fitted to all of them."""
+    from scipy.ndimage import gaussian_filter, shift
+
+    rng = np.random.default_rng(17)
+    scene = gaussian_filter(rng.normal(size=(80, 80)), 2.0)
+    scene *= 3 / scene.std()
+    clean = np.stack([shift(scene, (0.3 * t, 0.15 * t))[20:60, 20:60] for t in range(24)], axis=-1)
+    y = clean + rng.normal(size=clean.shape)
+    run = st.LowRankDenoiser(sigma=1.0, patch=6).run
+    found = run(y)
+    divergence = (found.predicted_mse - np.mean((y - found.estimate) ** 2) + 1) / 2
+    step, probes = 0.05, []
+    for _ in range(8):
+        z = rng.normal(size=y.shape)
+        probes.append(np.mean(z * (run(y + step * z).estimate - run(y - step * z).estimate)) / (2 * step))
+    assert divergence == pytest.approx(np.mean(probes), abs=2 * np.std(probes) / np.sqrt(8) + 0.005 * divergence)
+
+
 def test_common_basis_keeps_the_signal_and_counts_its_own_noise():
     rng = np.random.default_rng(1)
     clean = 0.4 * rng.normal(size=(400, 3)) @ rng.normal(size=(3, 20))
@@ -131,10 +168,15 @@ def test_common_basis_keeps_the_signal_and_counts_its_own_noise():
     for _ in range(40):
         z = rng.normal(size=y.shape)
         probes.append(np.sum(z * (project(y + 1e-4 * z) - project(y - 1e-4 * z))) / 2e-4)
-    expected = 400 * 3 + basis.divergence(coordinates, coordinates)
-    assert np.mean(probes) == pytest.approx(expected, abs=3 * np.std(probes) / np.sqrt(len(probes)))
-    # 3 vectors of 17 numbers each, and more since the signal is weak.
-    assert 1.1 * 3 * 17 < basis.divergence(coordinates, coordinates) < 2 * 3 * 17
+    extra = basis.divergence(coordinates, coordinates, gain=np.ones(3))
+    assert np.mean(probes) == pytest.approx(400 * 3 + extra, abs=3 * np.std(probes) / np.sqrt(len(probes)))
+    # That of truncated singular values, by Candes, Sing-Long and Trzasko.
+    s = np.linalg.svd(y, compute_uv=False) ** 2
+    exact = 3 * (400 + 20 - 3) + 2 * np.sum(s[3:] / (s[:3, None] - s[3:]))
+    assert 400 * 3 + extra == pytest.approx(exact)
+    # Half of the noise passes: a linear filter between the projections.
+    half = basis.divergence(coordinates, 0.5 * coordinates, gain=np.full(3, 0.5))
+    assert half == pytest.approx(0.5 * extra)
 
 
 @pytest.mark.parametrize("complex_entries", [False, True])
@@ -336,7 +378,7 @@ def test_pure_noise_is_removed():
 def test_progress_is_shown(capsys):
     rng = np.random.default_rng(10)
     st.denoise_lowrank(rng.normal(size=(12, 12, 10)), sigma=1.0, progress=True)
-    assert "denoise [" in capsys.readouterr().err
+    assert "denoise: 100%" in capsys.readouterr().err
 
 
 def test_without_threadpoolctl_nothing_breaks(monkeypatch):

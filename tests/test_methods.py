@@ -261,10 +261,7 @@ def test_the_default_picks_better_thresholds_than_the_papers_bandwidth(rng):
     x0 = np.where(np.arange(1024) < 10, 5.0, 0.0)
     assert regret(x0, rng, 60, "score") > 1.4
     assert regret(x0, rng, 60, "mixture") < 1.1
-    assert (
-        st.select_threshold(x0 + 0.5, sigma=1.0).curve.risk[5]
-        == (st.select_threshold(x0 + 0.5, sigma=1.0, method="mixture").curve.risk[5])
-    )
+    assert st.risk_curve(x0 + 0.5, sigma=1.0).risk[5] == st.risk_curve(x0 + 0.5, sigma=1.0, method="mixture").risk[5]
 
 
 STEIN = [

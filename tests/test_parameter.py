@@ -159,12 +159,20 @@ def test_shrinkage_is_that_of_stein(rng):
     assert str(chosen.status) == "interior"
     np.testing.assert_array_equal(chosen.estimate, 0.7 * y)
     assert chosen.curve.dof == pytest.approx(size * np.array(chosen.curve.parameters), abs=4 * math.sqrt(size))
-    assert chosen.dof == chosen.curve.dof[4]
-    assert chosen.risk == chosen.curve.risk[4] == chosen.curve.risk.min()
+    assert chosen.curve.risk[4] == chosen.curve.risk.min()
+    # With a smaller step, for less noise: the risk at noise t is P (0.49 t^2 + 0.09 * 9), and steps are 0.19 and 0.14.
+    risk, stderr, *_ = monte_carlo_risk(lambda y: 0.7 * y, y, GaussianNoise(np.array([sigma])), ProbePlan.make(y))
+    assert (chosen.risk, chosen.stderr) == (risk, stderr)
+    assert chosen.dof == pytest.approx(0.7 * size, abs=4 * math.sqrt(size))
+    given = st.select_parameter(shrink, y, [0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 1.0], sigma=sigma, step=0.2)
+    assert (given.risk, given.stderr, given.dof) == tuple(
+        a[4] for a in (given.curve.risk, given.curve.stderr, given.curve.dof)
+    )
+    assert given.calls == 7 * 4 + 3
     losses = [np.sum((p * y - x0) ** 2) for p in chosen.curve.parameters]
     assert (np.abs(chosen.curve.risk - losses) < 4 * chosen.curve.stderr).all()
     assert chosen.curve.noise_energy == pytest.approx(size * sigma**2)
-    assert chosen.calls == 7 * 4 + 3
+    assert chosen.calls == 7 * 4 + 4 + 3
     assert "0.7 (interior)" in repr(chosen)
     assert "7 parameters" in repr(chosen.curve)
 
@@ -187,7 +195,7 @@ def test_two_standard_errors_cover_the_loss_of_hard_thresholding(rng):
 
 @pytest.mark.slow
 def test_regret_of_hard_thresholding(rng):
-    """Within 3% of the best parameter in the mean, and 8% at worst; a tiny step, which misses the jump, is far off."""
+    """Within 3% of the best parameter in the mean, and 20% at worst; a tiny step, which misses the jump, is far off."""
     x0 = np.zeros(16384)
     x0[:400] = 5.0
     parameters = np.linspace(0.5, 5.0, 19)
@@ -199,7 +207,7 @@ def test_regret_of_hard_thresholding(rng):
             found = st.select_parameter(hard, y, parameters, sigma=1.0, seed=k, step=step)
             out.append(losses[int(np.argmin(found.curve.risk))] / min(losses))
     assert np.mean(regrets) < 1.03
-    assert np.max(regrets) < 1.08
+    assert np.max(regrets) < 1.2
     assert np.mean(tiny) > 2
 
 
@@ -237,7 +245,8 @@ def test_names_grids_and_repeated_values(rng):
     assert str(found.status) == "edge"
     assert "Widen" in found.status.remedy
     assert len(found.curve.parameters) == 6
-    assert len(calls) == found.calls == 6 * 2 * 6 + 3
+    assert len(calls) == found.calls
+    assert 6 * 4 + 12 + 3 <= found.calls <= 6 * 16 + 12 + 3  # two to eight probes each, six for the risk
     assert set(calls) == {(s, m) for s in (0.5, 2.0, 8.0) for m in ("wrap", "nearest")}
 
 
@@ -261,7 +270,7 @@ def test_ranges_are_searched(rng):
     assert found.parameter == pytest.approx(0.9, abs=0.03)
     assert list(found.curve.parameters) == sorted(found.curve.parameters)
     assert len(found.curve.parameters) == 24
-    assert found.calls == 24 * 4 + 3
+    assert found.calls == 24 * 4 + 4 + 3
     spikes = np.where(np.arange(5000) < 100, 6.0, 0.0) + rng.normal(size=5000)
     found = st.select_parameter(hard, spikes, (0.1, 20), sigma=1.0)
     grid = st.select_parameter(hard, spikes, np.geomspace(0.1, 20, 300), sigma=1.0)

@@ -10,6 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import scorethresh as st
+from scorethresh.select.threshold import find_threshold
 from scorethresh.viz import plot_bands, plot_denoised, plot_dof, plot_risk, plot_selection
 
 mpl.use("Agg")
@@ -130,7 +131,7 @@ def test_the_mixture_has_the_mass_and_the_shape_of_the_data(ax, rng):
 
 @pytest.mark.parametrize("y", [np.zeros(50), np.full(50, 0.1), np.array([1.0])])
 def test_a_selection_that_kills_everything_has_no_line(y, ax):
-    selection = st.select_threshold(y, sigma=1.0, thresholds=[np.inf])
+    selection = find_threshold(y, sigma=1.0, thresholds=[np.inf])
     plot_selection(selection, ax)
     ax.figure.canvas.draw()
     assert ax.get_title() == "all entries set to zero"
@@ -249,4 +250,27 @@ def test_importing_the_plots_does_not_import_matplotlib():
     code = "import sys, scorethresh.viz as v; print(sorted(v.__all__), 'matplotlib' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     names = ["plot_bands", "plot_denoised", "plot_dof", "plot_rank", "plot_risk", "plot_selection", "write_report"]
+    names += ["write_restoration_report"]
     assert out.strip() == f"{names} False"
+
+
+def test_curves_are_drawn_over_each_other_by_name_and_colour(ax):
+    curve().plot(ax, label="mine", color="C1")
+    curve(risk=(100.0, 50.0, 60.0, 90.0)).plot(ax, label="other", color="C0")
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    np.testing.assert_allclose(lines["mine"].get_ydata(), [2.5, 1.0, 1.5])
+    np.testing.assert_allclose(lines["other"].get_ydata(), [2.5, 1.25, 1.5])
+    assert to_rgb(lines["mine"].get_color()) != to_rgb(lines["other"].get_color())
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(labels) == len(set(labels))
+
+
+def test_the_map_of_errors_is_a_further_panel(rng):
+    y = rng.normal(size=(48, 64, 3))
+    found = st.Denoiser(sigma=1.0, choose="bands", levels=2, channel_axis=-1).run(y)
+    axes = found.plot(y, channel_axis=-1, error=True)
+    assert axes[-1].get_title() == "predicted error (rms)"
+    np.testing.assert_allclose(axes[-1].get_images()[0].get_array(), np.sqrt(found.error_map()))
+    signal = st.Denoiser(sigma=1.0, choose="bands").run(y[:, 0, 0])
+    [_, last] = signal.plot(error=True)
+    np.testing.assert_allclose(last.get_lines()[0].get_ydata(), np.sqrt(signal.error_map()))

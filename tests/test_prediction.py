@@ -10,7 +10,7 @@ from scorethresh.risk.prediction import FilterRatio, NoiseEnergy, RiskSums, pred
 
 def test_sums_are_those_of_the_definition(rng):
     residual, divergence, variance, weight = rng.uniform(size=(4, 6))
-    found = risk_sums(residual, divergence, variance, weight)
+    found = risk_sums(residual - variance + 2 * divergence, divergence, weight)
     each = [weight[i] * (residual[i] - variance[i] + 2 * divergence[i]) for i in range(6)]
     assert found.risk == pytest.approx(sum(each))
     assert found.divergence == pytest.approx(sum(weight * divergence))
@@ -59,7 +59,7 @@ def test_a_prediction_covers_a_known_filter(rng):
     y = rng.normal(size=(200, 5000))
     errors = []
     for row in y:
-        sums = risk_sums((0.7 * row) ** 2, np.full(row.size, 0.3), 1.0, 1.0)
+        sums = risk_sums((0.7 * row) ** 2 - 1 + 2 * 0.3, np.full(row.size, 0.3), 1.0)
         found = predict(sums, NoiseEnergy(row.size, 1.0, 1.0, 1.0), FilterRatio(1.0, 1e6))
         errors.append((found.mse - np.mean((0.3 * row) ** 2)) / found.stderr)
     assert abs(np.mean(errors)) < 4 / math.sqrt(len(errors))

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import scorethresh as st
-from scorethresh.viz import report
+from scorethresh.viz import views
 from scorethresh.viz.pictures import png
-from scorethresh.viz.report import FACTORS, write_report
+from scorethresh.viz.report import energies_of, write_report
+from scorethresh.viz.residual import autocorrelation
 
 
 def noisy(shape=(96, 128), seed=1):
@@ -55,30 +56,82 @@ def test_every_address_is_in_the_page(page):
     assert "://" not in text
     assert not re.search(r'(src|href)="(?!data:)', text)
     assert "{{" not in text
+    assert "default-src 'none'" in text
 
 
-def test_summary_and_bands_have_the_numbers_found(page):
+def test_the_page_has_the_numbers_found(page):
     _, text, data, found = page
-    assert f"{found.predicted_mse:.4g} ± {found.stderr:.2g}, in units of the data squared" in text
-    assert f"{found.predicted_psnr():.2f} dB" in text
-    assert [band["name"] for band in data["bands"]] == [band.name for band in found.bands]
-    for shown, band in zip(data["bands"], found.bands, strict=True):
-        assert shown["t"][shown["at"]] == pytest.approx(band.threshold / band.sigma, rel=1e-3)
+    root = found.predicted_mse**0.5
+    noise, after = re.search(r"from σ = (\S+) to an error of (\S+)", text).groups()
+    assert float(noise) == pytest.approx(10.0, rel=0.01)
+    assert float(after) == pytest.approx(root, rel=0.1)
+    assert found.verdict in html.unescape(text)
+    shown = [band for scale in data["scales"] for band in scale["bands"]]
+    assert [scale["level"] for scale in data["scales"]] == [1, 2, 3]
+    assert {band["name"] for band in shown} == {band.name for band in found.bands}
+    bands = {band.name: band for band in found.bands}
+    for entry in shown:
+        band = bands[entry["name"]]
+        assert entry["t"][entry["at"]] == pytest.approx(band.threshold / band.sigma, rel=1e-3)
         k = list(band.curve.thresholds).index(band.threshold)
-        assert shown["risk"][shown["at"]] == pytest.approx(
+        assert entry["risk"][entry["at"]] == pytest.approx(
             band.curve.risk[k] / band.curve.size / band.sigma**2, rel=1e-3
         )
         assert f"<td>{band.name}</td>" in text
 
 
-def test_the_slider_has_the_estimate_at_the_thresholds_chosen(page):
-    _, _, data, found = page
-    trials = data["trials"]
-    assert [trial["factor"] for trial in trials] == list(FACTORS)
-    chosen = trials[FACTORS.index(1.0)]
-    assert chosen["picture"] == data["after"]
-    assert chosen["psnr"] == pytest.approx(found.predicted_psnr(), abs=0.05)
-    assert len({trial["picture"] for trial in trials}) == len(FACTORS)
+@pytest.mark.parametrize("kind", ["white", "counts", "complex", "gaps"])
+def test_the_error_at_other_strengths_is_that_of_the_mixture(kind):
+    """Against the truth, given the error at full strength. The energy of 96^2 entries of noise varies by 1.5%."""
+    rng = np.random.default_rng(3)
+    clean = np.full((96, 96), 40.0)
+    clean[24:72, 24:72] = 120.0
+    options, y = {"sigma": 10.0}, clean + rng.normal(0.0, 10.0, clean.shape)
+    if kind == "counts":
+        options, y = {"noise": "poisson"}, rng.poisson(clean)
+    if kind == "complex":
+        y = y + 1j * rng.normal(0.0, 10.0, clean.shape)
+    known = np.ones(clean.shape, bool)
+    if kind == "gaps":
+        known[40:60, 10:50] = False
+        y[~known] = np.nan
+    denoiser = st.Denoiser(choose="bands", **options)
+    found = denoiser.run(y)
+    energies = energies_of(y, denoiser, found)
+    assert energies.at_strength(1.0) == found.predicted_mse
+
+    def error_of(estimate):
+        return np.mean(np.abs(estimate - clean)[known] ** 2) / (2 if kind == "complex" else 1)
+
+    energies = energies._replace(error=error_of(found.estimate))
+    for strength in (0.0, 0.5, 0.8):
+        true = error_of((1 - strength) * y + strength * found.estimate)
+        assert energies.at_strength(strength) == pytest.approx(true, abs=4 * 0.015 * energies.noise * (1 - strength))
+
+
+def test_autocorrelation_agrees_with_the_definition(rng):
+    a = rng.normal(size=(3, 40, 50))
+    a[1, 5:9, 7] = np.nan
+    found = autocorrelation(a, 0)
+    for name, axis in (("columns", 1), ("rows", 2)):
+        assert found.axes[name].size == 21
+        for lag in (1, 7):
+            first, second = np.split(np.moveaxis(a, axis, 0), [a.shape[axis] - lag])[0], np.moveaxis(a, axis, 0)[lag:]
+            expected = np.nanmean(first * second) / np.nanmean(a**2)
+            assert found.axes[name][lag] == pytest.approx(expected, rel=1e-12)
+    assert found.stderr == pytest.approx((3 * 40 * 50 - 4) ** -0.5, rel=0.001)
+    assert found.white
+    assert autocorrelation(np.zeros((5, 5)), None) is None
+
+
+def test_blurred_noise_is_called_correlated(rng):
+    from scipy.ndimage import gaussian_filter
+
+    found = autocorrelation(gaussian_filter(rng.normal(size=(64, 64)), (0.0, 0.7)), None)
+    name, lag, value = found.strongest
+    # The autocorrelation of a Gaussian of width s is one of width s sqrt(2).
+    assert (name, lag, found.white) == ("rows", 1, False)
+    assert value == pytest.approx(np.exp(-1 / (4 * 0.7**2)), abs=0.08)
 
 
 @pytest.mark.parametrize("colours", [1, 3])
@@ -123,17 +176,56 @@ def test_the_code_on_the_page_gives_the_same_estimate(tmp_path):
 )
 def test_whatever_can_be_denoised_has_a_page(y, options, tmp_path):
     text, data = written(tmp_path / "page.html", y, st.Denoiser(**{"levels": 2, **options}))
-    kind = "svg+xml" if data["signal"] else "png"
-    assert data["before"].startswith(f"data:image/{kind};base64,")
+    for view in data["views"]:
+        for name in ("before", "after", "removed", "error"):
+            assert view[name].startswith("data:image/png;base64,") != data["signal"]
+    assert data["signal"] == (y.ndim == 1 or y.shape == (200, 2))
     assert not re.search(r"\bnan\b", re.sub('base64,[^"]*', "", text))
 
 
 def test_of_large_data_the_middle_is_shown(tmp_path, monkeypatch):
-    monkeypatch.setitem(report.MOST_SHOWN, 2, (32, 64))
+    monkeypatch.setitem(views.MOST_SHOWN, 2, (32, 64))
     y = noisy((96, 128))
     text, data = written(tmp_path / "page.html", y, st.Denoiser(sigma=10.0, choose="bands"))
-    assert "entries 32 to 63 of 96, 32 to 95 of 128" in text
-    assert size_of(data["before"]) == (32, 64, 1)
+    assert "the middle: rows 32 to 63 of 96 and columns 32 to 95 of 128" in text
+    assert [size_of(data["views"][0][k]) for k in ("before", "removed", "error")] == [(32, 64, c) for c in (1, 1, 3)]
+
+
+def test_slices_of_a_volume_are_spread_over_it(tmp_path):
+    y = np.random.default_rng(0).normal(size=(40, 24, 32))
+    text, data = written(tmp_path / "page.html", y, st.Denoiser(sigma=1.0, choose="bands", levels=2))
+    labels = [view["label"] for view in data["views"]]
+    assert (labels[0], labels[-1], len(labels)) == ("slice 2 of 40", "slice 39 of 40", 12)
+    assert "12 of 40 slices" in text
+    assert size_of(data["views"][3]["after"]) == (24, 32, 1)
+    assert len({view["after"] for view in data["views"]}) == 12
+
+
+def test_the_signal_on_the_page_is_that_of_the_data(tmp_path):
+    y = noisy((200, 2))
+    denoiser = st.Denoiser(choose="bands", channel_axis=1)
+    found = denoiser.run(y)
+    _, data = written(tmp_path / "page.html", y, denoiser, found)
+    assert [view["label"] for view in data["views"]] == ["channel 1 of 2", "channel 2 of 2"]
+    for k, view in enumerate(data["views"]):
+        arrays = (y[:, k], found.estimate[:, k], (y - found.estimate)[:, k], np.sqrt(found.error_map()))
+        for name, a in zip(("before", "after", "removed", "error"), arrays, strict=True):
+            np.testing.assert_allclose(np.frombuffer(base64.b64decode(view[name]), "<f4"), a, rtol=1e-5, atol=1e-4)
+
+
+def test_a_stack_has_a_view_and_a_row_for_each_part(tmp_path):
+    ys = [noisy((48, 64), seed) for seed in range(3)]
+    denoiser = st.Denoiser(sigma=10.0, choose="bands", levels=2)
+    found = [denoiser.run(y) for y in ys]
+    write_report(tmp_path / "page.html", ys, denoiser, found, part_names=["a", "<b>", "c"])
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert [view["label"] for view in data["views"]] == ["a", "<b>", "c"]
+    assert data["start"] == 1
+    assert [e[1] for e in data["energies"]] == pytest.approx([one.predicted_mse for one in found], rel=1e-5)
+    assert "<td>&lt;b&gt;</td>" in text
+    with pytest.raises(ValueError, match=r"one result for each of the 2 arrays in y, got 3"):
+        write_report(tmp_path / "page.html", ys[:2], denoiser, found)
 
 
 @pytest.mark.parametrize("channel_axis", [None, -1])
@@ -145,20 +237,19 @@ def test_colours_are_shown_with_or_without_their_axis(channels, gaps, channel_ax
     if gaps:
         y[3:5, 3:5] = np.nan
     denoiser = st.Denoiser(sigma=10.0, choose="bands", levels=2, channel_axis=channel_axis)
-    found = denoiser.run(y)
-    _, data = written(tmp_path / "page.html", y, denoiser, found)
-    pictures = [data["before"], data["after"], *(trial["picture"] for trial in data["trials"])]
-    assert [size_of(picture) for picture in pictures] == [(48, 64, 3)] * (2 + len(FACTORS))
-    assert data["trials"][FACTORS.index(1.0)]["picture"] == data["after"]
+    _, data = written(tmp_path / "page.html", y, denoiser)
+    [view] = data["views"]
+    assert [size_of(view[name]) for name in ("before", "after", "removed", "error")] == [(48, 64, 3)] * 4
 
 
 @pytest.mark.parametrize("shape", [(5, 48, 64), (48, 64, 5)])
-def test_other_channels_are_shown_by_the_middle_one(shape, tmp_path):
+def test_other_channels_have_views_of_their_own(shape, tmp_path):
     axis = shape.index(5)
     _, data = written(
         tmp_path / "page.html", noisy(shape), st.Denoiser(sigma=10.0, choose="bands", levels=2, channel_axis=axis)
     )
-    assert size_of(data["before"]) == size_of(data["trials"][0]["picture"]) == (48, 64, 1)
+    assert [view["label"] for view in data["views"]] == [f"channel {k} of 5" for k in range(1, 6)]
+    assert size_of(data["views"][0]["before"]) == (48, 64, 1)
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1])
@@ -169,14 +260,25 @@ def test_missing_entries_do_not_set_the_scale(axis, tmp_path):
     mask[20:40, 20:40] = True
     (y if axis is None else np.moveaxis(y, axis, 0))[..., 20:40, 20:40] = -9999
     options = {"sigma": 10.0, "choose": "bands", "levels": 1, "channel_axis": axis, "mask": mask}
-    text, data = written(tmp_path / "page.html", y, st.Denoiser(**options))
-    assert not re.search("Black is -", text)
-    assert len(data["trials"]) == len(FACTORS)
+    _, data = written(tmp_path / "page.html", y, st.Denoiser(**options))
+    assert data["limits"][0] > -100
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(report.MOST_SHOWN, 2, (20, 20))
-        text, data = written(tmp_path / "page.html", y, st.Denoiser(**options))
-    assert "Black is 0, white 1." in text
-    assert data["trials"] == []
+        patch.setitem(views.MOST_SHOWN, 2, (20, 20))
+        _, data = written(tmp_path / "page.html", y, st.Denoiser(**options))
+    assert data["limits"] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "name", ["</title><script>alert(1)</script>.png", '"><img src=x onerror=alert(1)>', "a\u202egnp"]
+)
+def test_a_hostile_file_name_is_only_text(name, tmp_path):
+    y, denoiser = noisy((40,)), st.Denoiser(sigma=10.0, choose="bands")
+    write_report(tmp_path / "page.html", y, denoiser, denoiser.run(y), name=name)
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    shown = html.unescape(re.search("<h1>(.*?)</h1>", text)[1])
+    assert shown == name.replace("\u202e", "?")
+    assert name not in text
+    assert text.count("<script") == 2
 
 
 def test_text_is_escaped(tmp_path):
@@ -185,8 +287,8 @@ def test_text_is_escaped(tmp_path):
     found = denoiser.run(y)
     bands = [dataclasses.replace(b, wavelet=f"</script><b>{{{{code}}}} {b.wavelet}") for b in found.bands]
     text, data = written(tmp_path / "page.html", y, denoiser, dataclasses.replace(found, bands=tuple(bands)))
-    assert "<b>" not in text
-    assert data["bands"][0]["name"] == bands[0].name
+    assert "<b>{{code}}" not in text
+    assert data["scales"][0]["bands"][0]["name"] == bands[0].name
     assert "&lt;b&gt;{{code}}" in text
 
 
@@ -198,6 +300,8 @@ def test_data_of_another_shape_are_refused(tmp_path, page):
 def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
     path = tmp_path / "page.html"
     path.write_text("old")
+    from scorethresh.viz import report
+
     monkeypatch.setattr(report.Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     y = noisy((40,))
     with pytest.raises(OSError, match="full"):
@@ -253,43 +357,93 @@ def test_the_divider_follows_keys_and_pointer(opened):
     assert cut() == pytest.approx(75, abs=1)
 
 
-def test_the_threshold_slider_changes_the_picture_and_the_prediction(opened, page):
+def test_the_strength_mixes_the_estimate_with_the_data(opened, page):
     from selenium.webdriver import Keys
 
-    data = page[2]
-    slider, picture, told = (opened.find_element("id", name) for name in ("factor", "trial", "told"))
-    assert picture.get_attribute("src") == data["after"]
-    slider.send_keys(Keys.END)
-    assert picture.get_attribute("src") == data["trials"][-1]["picture"] != data["after"]
-    assert picture.get_property("naturalWidth") == 128
-    assert told.text.startswith(
-        f"3 × the thresholds chosen: predicted PSNR {data['trials'][-1]['psnr']:.2f} dB, rms error"
-    )
-    slider.send_keys(Keys.ARROW_LEFT)
-    assert told.text.startswith("2 × ")
+    slider, label = (opened.find_element("id", name) for name in ("strength", "strength-label"))
+    root = page[3].predicted_mse ** 0.5
+    assert float(label.text.removeprefix("100%: error ")) == pytest.approx(root, rel=0.01)
+    slider.send_keys(Keys.HOME)
+    assert label.text == "0%: error 10"
+    assert opened.find_element("id", "after").value_of_css_property("opacity") == "0"
 
 
-def test_a_risk_curve_answers_to_pointer_and_keys(opened, page):
+def test_the_picture_zooms_by_buttons_and_keys(opened):
+    pair, frame = opened.find_element("id", "pair"), opened.find_element("css selector", ".frame")
+    before = pair.size["width"]
+    opened.find_element("id", "zoom-in").click()
+    assert pair.size["width"] == pytest.approx(2 * before, abs=2)
+    opened.execute_script("arguments[0].focus()", frame)
+    opened.switch_to.active_element.send_keys("-")
+    assert pair.size["width"] == before
+
+
+def test_the_curves_of_a_scale_answer_to_pointer_and_keys(opened, page):
     from selenium.webdriver import ActionChains, Keys
 
     boxes = opened.find_elements("css selector", "#curves > div")
-    band = page[2]["bands"][0]
-    assert len(boxes) == len(page[2]["bands"])
-    svg, told = boxes[0].find_element("css selector", "svg"), boxes[0].find_element("css selector", "p")
+    scale = page[2]["scales"][0]
+    assert len(boxes) == len(page[2]["scales"])
+    svg, told = boxes[0].find_element("css selector", "svg"), boxes[0].find_element("css selector", "p:last-child")
+    assert told.text == "3 bands"
 
     def threshold():
-        assert re.fullmatch(r"threshold \S+, risk \S+ ± \S+, degrees of freedom \S+", told.text)
-        return float(told.text.split()[1].strip(","))
+        name, number = re.fullmatch(
+            r"(.*): threshold (\S+), risk \S+ ± \S+, degrees of freedom \S+", told.text
+        ).groups()
+        return name, float(number)
 
-    assert threshold() == pytest.approx(band["t"][band["at"]], rel=0.01)
     opened.execute_script("arguments[0].scrollIntoView({block: 'center'})", svg)
     ActionChains(opened).move_to_element_with_offset(svg, svg.size["width"] // 2 - 12, 0).perform()
-    assert threshold() > 0.9 * band["t"][-1]
+    assert threshold()[1] > 0.9 * scale["bands"][0]["t"][-1]
     ActionChains(opened).move_to_element(opened.find_element("css selector", "#risks h2")).perform()
-    assert threshold() == pytest.approx(band["t"][band["at"]], rel=0.01)
+    assert told.text == "3 bands"
     opened.execute_script("arguments[0].focus()", svg)
+    svg.send_keys(Keys.ARROW_DOWN)
+    svg.send_keys(Keys.ARROW_DOWN)  # the last band
+    first = threshold()
     svg.send_keys(Keys.ARROW_RIGHT)
-    assert threshold() > band["t"][band["at"]]
+    second = threshold()
+    assert (second[0], second[1] > first[1]) == (first[0], True)
+    svg.send_keys(Keys.ARROW_UP)
+    assert threshold()[0] != first[0]
+
+
+def test_slices_are_shown_by_the_slider(browser, tmp_path):
+    from selenium.webdriver import Keys
+
+    y = np.random.default_rng(0).normal(size=(10, 24, 32))
+    _, data = written(tmp_path / "page.html", y, st.Denoiser(sigma=1.0, choose="bands", levels=2))
+    browser.get((tmp_path / "page.html").as_uri())
+    browser.find_element("id", "view").send_keys(Keys.END)
+    assert browser.find_element("id", "view-label").text == "slice 10 of 10"
+    for name in ("before", "after", "removed", "error"):
+        assert browser.find_element("id", name).get_attribute("src") == data["views"][-1][name]
+    assert browser.get_log("browser") == []
+
+
+def test_a_signal_is_drawn_moved_and_zoomed(browser, tmp_path):
+    from selenium.webdriver import Keys
+
+    written(tmp_path / "page.html", noisy((3000,)), st.Denoiser(choose="bands"))
+    browser.get((tmp_path / "page.html").as_uri())
+
+    def window():
+        return browser.execute_script("return [signal.from, signal.to]")
+
+    assert window() == [0, 3000]
+    lines = browser.find_element("id", "lines")
+    blank = """const c = document.getElementById('lines');
+        return !c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v)"""
+    assert not browser.execute_script(blank)
+    browser.find_element("id", "zoom-in").click()
+    assert window() == [750, 2250]
+    browser.execute_script("arguments[0].focus()", lines)
+    lines.send_keys(Keys.ARROW_RIGHT)
+    assert window() == [900, 2400]
+    lines.send_keys("-")
+    assert window() == [0, 3000]
+    assert browser.get_log("browser") == []
 
 
 def test_the_page_prints(opened):
@@ -308,8 +462,9 @@ def test_signals_and_data_without_noise_open_without_complaint(y, browser, tmp_p
     written(tmp_path / "page.html", y, st.Denoiser())
     browser.get((tmp_path / "page.html").as_uri())
     assert browser.get_log("browser") == []
-    assert browser.find_element("id", "before").get_property("naturalWidth") > 0
+    assert (browser.find_element("id", "before").get_property("naturalWidth") > 0) == (y.ndim > 1)
     assert browser.find_element("id", "risks").is_displayed() == bool(y.any())
+    assert not browser.find_element("id", "view-control").is_displayed()
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(opened):

@@ -9,7 +9,8 @@ import scorethresh as st
 from scorethresh.denoising.denoiser import Denoiser
 from scorethresh.denoising.stabilise import stabilise
 from scorethresh.denoising.way_back import Restored
-from scorethresh.noise.models import CorrelatedNoise, NoiseModel, PoissonNoise, WhiteNoise, as_noise
+from scorethresh.noise.models import CorrelatedNoise, NoiseModel, PoissonNoise, WhiteNoise
+from scorethresh.noise.named import as_noise
 from scorethresh.noise.stabilisers import AnscombeRoot, Scaling, Transformed
 from scorethresh.risk.prediction import FilterRatio, RiskSums
 
@@ -18,7 +19,7 @@ CAMERA = pywt.data.camera()[100:228, 150:278] + np.random.default_rng(1).normal(
 
 
 def stabilised(y, **options):
-    return Denoiser(**options).stabilised(y)[1]
+    return Denoiser(**options).stabilised(y)[2]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_the_energy_of_correlated_noise_varies_by_its_squared_power(rng):
     y = rng.normal(size=power.shape)
     back = stabilised(y, noise=power).back
     # Next to no divergence and no trust in it: the standard error is that of the energy.
-    found = back.predict(RiskSums(1.0, 1e-6), Restored(y, 1.0, 0.0), FilterRatio(1.0, 1e12))
+    found = back.predict(RiskSums(1.0, 1e-6), back.entry_sums(Restored(y, 1.0, 0.0)), FilterRatio(1.0, 1e12))
     assert found.stderr == pytest.approx(np.sqrt(2 * np.mean(power**2) / y.size), rel=1e-5)
 
 
@@ -192,7 +193,7 @@ def test_levels_beyond_single_precision(level, dtype):
 
 
 def test_what_is_no_noise_is_refused():
-    with pytest.raises(TypeError, match="noise must be one of 'white', 'poisson', 'correlated'"):
+    with pytest.raises(TypeError, match="noise must be one of 'auto', 'white', 'poisson', 'correlated'"):
         st.denoise(CAMERA, noise=None)
     with pytest.raises(ValueError, match="counts of at most 1e\\+30, got 1e\\+100"):
         st.denoise(np.full((40, 40), 1e100), noise="poisson")

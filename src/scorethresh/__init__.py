@@ -14,7 +14,16 @@ from .denoising.denoiser import Denoiser, denoise
 from .denoising.lowrank.denoiser import LowRankDenoiser, denoise_lowrank
 from .denoising.lowrank.result import LowRankDenoised
 from .denoising.result import Band, Denoised
+from .inverse.convolution import Blur, Downsample
+from .inverse.psf import box_psf, disk_psf, gaussian_psf, motion_psf
+from .inverse.restorer import Restorer, restore
+from .inverse.result import Restored
+from .inverse.sampling import Fourier, Mask
+from .inverse.select_psf import PsfSelection, select_psf
+from .noise.camera import CameraNoise
 from .noise.level import estimate_sigma
+from .noise.rician import RicianNoise
+from .noise.speckle import SpeckleNoise
 from .risk.curve import RiskCurve
 from .risk.kernel import paper_bandwidth
 from .risk.lasso import dof_lasso_ols
@@ -38,6 +47,8 @@ from .risk.methods import (
 from .risk.monte_carlo import divergence
 from .rules import Bridge, Firm, Garrote, Hard, Piece, PiecewiseLinear, Radial, Rule, Scad, Soft, Step
 from .sample.magnitudes import Magnitudes
+from .scale.result import LazyDenoised
+from .select.many import SelectionBatch
 from .select.parameter import select_parameter
 from .select.parameter_result import ParameterCurve, ParameterSelection, ParameterStatus
 from .select.rank import RankSelection, RankStatus, select_rank
@@ -52,20 +63,26 @@ __all__ = [
     "Band",
     "BlockMixture",
     "BlockScore",
+    "Blur",
     "Bridge",
+    "CameraNoise",
     "CoupledBootstrap",
     "CrossValidation",
     "Denoised",
     "Denoiser",
+    "Downsample",
     "Fdr",
     "Firm",
+    "Fourier",
     "Garrote",
     "Hard",
     "Jansen",
+    "LazyDenoised",
     "LittleBootstrap",
     "LowRankDenoised",
     "LowRankDenoiser",
     "Magnitudes",
+    "Mask",
     "Means",
     "Method",
     "Mixture",
@@ -76,31 +93,43 @@ __all__ = [
     "Piece",
     "PiecewiseLinear",
     "PosteriorMean",
+    "PsfSelection",
     "Radial",
     "RankSelection",
     "RankStatus",
+    "Restored",
+    "Restorer",
+    "RicianNoise",
     "RiskCurve",
     "Rule",
     "Scad",
     "Score",
     "Selection",
+    "SelectionBatch",
     "Selector",
     "Shrunk",
     "Soft",
+    "SpeckleNoise",
     "Status",
     "Step",
     "Sure",
     "Thresholded",
     "Universal",
+    "box_psf",
     "compare",
     "denoise",
     "denoise_lowrank",
+    "disk_psf",
     "divergence",
     "dof_lasso_ols",
     "estimate_sigma",
+    "gaussian_psf",
+    "motion_psf",
     "paper_bandwidth",
+    "restore",
     "risk_curve",
     "select_parameter",
+    "select_psf",
     "select_rank",
     "select_threshold",
     "shrink",

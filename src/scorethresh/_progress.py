@@ -1,14 +1,18 @@
-"""A progress bar on standard error."""
+"""Progress bars, by tqdm: on standard error, or in a notebook."""
 
 from __future__ import annotations
 
-import sys
 import threading
-import time
 from types import TracebackType
+from typing import Any
 
-# Characters of the full bar. With label and time it fits a terminal of 80 columns.
-BAR_WIDTH = 30
+from ._validate import missing_extra
+
+# Seconds until a bar that nobody asked for is shown. Shorter work ends before anyone has read it.
+SHOWN_AFTER = 2.0
+
+# Seconds between redraws. A step may take long, and the time elapsed should move meanwhile.
+HEARTBEAT = 0.5
 
 
 class Progress:
@@ -20,35 +24,71 @@ class Progress:
         The text before the bar.
     total : int
         The number of steps.
-    shown : bool
-        Whether to show the bar. If False, steps are only counted.
+    shown : bool or float
+        Whether to show the bar; a number shows it once the work has taken that many seconds. If False, steps are only
+        counted.
     """
 
-    def __init__(self, label: str, total: int, shown: bool) -> None:
-        self.label, self.total, self.shown = label, total, shown
+    def __init__(self, label: str, total: int, shown: bool | float) -> None:
+        self.label, self.total = label, total
+        self.shown = shown is not False
+        self.delay = 0.0 if shown is True else float(shown)
         self.done = 0
-        self.start = time.monotonic()
+        self.bar: Any = None
         self.lock = threading.Lock()
+        self.over = threading.Event()
+        self.heart = threading.Thread(target=self._beat, daemon=True)
 
     def __enter__(self) -> Progress:
-        self._show()
+        if self.shown:
+            _bar_class()  # raises now if it is not installed
+            if not self.delay:
+                self._open()
+            self.heart.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.over.set()
         if self.shown:
-            sys.stderr.write("\n")
+            self.heart.join()
+        if self.bar is not None:
+            self.bar.close()
 
     def step(self) -> None:
         """Count one step."""
         with self.lock:
             self.done += 1
-            self._show()
+            if self.bar is not None:
+                self.bar.update(1)
 
-    def _show(self) -> None:
-        if self.shown:
-            part = self.done / max(self.total, 1)
-            bar = "#" * round(BAR_WIDTH * part)
-            sys.stderr.write(f"\r{self.label} [{bar:<{BAR_WIDTH}}] {part:4.0%} {time.monotonic() - self.start:.0f} s")
-            sys.stderr.flush()
+    def _open(self) -> None:
+        with self.lock:
+            self.bar = _bar_class()(desc=self.label, total=self.total, initial=self.done, mininterval=0, leave=True)
+
+    def _beat(self) -> None:
+        """Open the bar when it is due, then redraw it."""
+        if self.bar is None:
+            if self.over.wait(self.delay):
+                return
+            self._open()
+        while not self.over.wait(HEARTBEAT):
+            with self.lock:
+                self.bar.refresh()
+
+
+def _bar_class() -> Any:
+    """Return the bar that fits a terminal or a notebook."""
+    import warnings
+
+    try:
+        from tqdm.std import TqdmWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TqdmWarning)  # of a notebook without its widgets: a text bar serves as well
+            from tqdm.auto import tqdm
+    except ImportError as error:
+        package = "tqdm"
+        raise missing_extra(package) from error
+    return tqdm

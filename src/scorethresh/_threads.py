@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["cores", "one_blas_thread", "thread_map"]
+__all__ = ["cores", "one_blas_thread", "one_thread_per_task", "serial", "thread_map"]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -49,6 +50,31 @@ def one_blas_thread() -> Iterator[None]:
         return
     with threadpool_limits(limits=1, user_api="blas"):
         yield
+
+
+@contextlib.contextmanager
+def serial() -> Iterator[None]:
+    """Let `thread_map` run serially in this thread: for tasks of which others run beside."""
+    nested = hasattr(_worker, "inside")
+    _worker.inside = True
+    try:
+        yield
+    finally:
+        if not nested:
+            del _worker.inside
+
+
+def one_thread_per_task(function: Callable[..., U]) -> Callable[..., U]:
+    """Return a function that starts no threads if it runs in one of several, such as those of a dask worker."""
+
+    @functools.wraps(function)
+    def task(*arguments: object, **options: object) -> U:
+        if threading.current_thread() is threading.main_thread():
+            return function(*arguments, **options)
+        with serial():
+            return function(*arguments, **options)
+
+    return task
 
 
 def thread_map(function: Callable[[T], U], items: Iterable[T], limit: int | None = None) -> list[U]:

@@ -181,6 +181,15 @@ def thresholds(values: Any) -> Array:
     return t
 
 
+def axis(name: str, number: Any, ndim: int) -> int:
+    """Return an axis of y, counted from 0; refuse one that y does not have."""
+    whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    if not whole or not -ndim <= number < ndim:
+        msg = f"{name} must be an axis of y, which has {ndim}, got {number!r}. For the last axis: -1."
+        raise ValueError(msg)
+    return int(number) % ndim
+
+
 def choice(what: str, name: str, known: Mapping[str, T]) -> T:
     """Return what goes by that name; for another name the error lists those there are, and the nearest."""
     if isinstance(name, str) and name in known:
@@ -204,8 +213,12 @@ _EXTRAS = {
     "sklearn": "sklearn",
     "soundfile": "cli",
     "tifffile": "cli",
-    "tqdm": "papers",
+    "tqdm": "cli",
     "typer": "cli",
+    "dask": "dask",
+    "distributed": "dask",
+    "xarray": "dask",
+    "zarr": "dask",
 }
 
 

@@ -20,7 +20,7 @@ from .risk.singular_values import Shape
 from .rules import Rule, as_rule
 from .select.rank import warn_about_level
 from .select.spectra import RULES, decide
-from .select.threshold import DEFAULT, select_threshold
+from .select.threshold import DEFAULT, find_threshold
 
 __all__ = ["ScorePCA", "ThresholdDenoiser"]
 
@@ -123,7 +123,7 @@ class ThresholdDenoiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         bands = self._bands(X) if samples else [X]
         sigma = estimate_sigma(bands[0], domain="coefficients") if self.sigma is None else self.sigma
         self.sigma_ = _validate.noise_level(sigma)
-        found = [select_threshold(b, sigma=self.sigma_, rule=self.rule, method=self.method) for b in bands]
+        found = [find_threshold(b, sigma=self.sigma_, rule=self.rule, method=self.method) for b in bands]
         self.thresholds_ = np.array([selection.threshold for selection in found]) / self.sigma_
         return self
 

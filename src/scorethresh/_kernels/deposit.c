@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "loops.h"
+#include "vectors.h"
 
 /* The three constants are those of sample.py: moments per cell, and the shifts that make a key of a double's bits.
    A key keeps the exponent and the first 9 (or 2) bits of the mantissa: it is monotone. */
@@ -20,15 +21,19 @@ INLINE int64_t key_of(double v, int shift) {
     return bits >> shift;
 }
 
-/* Adds the Chebyshev polynomials T_0(t), T_1(t), ... to a row. */
+typedef VECTOR(double, 32) four;
+
+/* Adds the Chebyshev polynomials T_0(t), T_1(t), ... to a row, four at once: T_(q+4) = 2 T_4 T_q - T_|q-4|. */
 INLINE void add_moments(double t, double *restrict row) {
-    double before = 1.0, last = t;
-    row[0] += before;
-    row[1] += last;
+    const double second = 2.0 * t * t - 1.0, third = 2.0 * t * second - t, fourth = 2.0 * second * second - 1.0;
+    four before = {fourth, third, second, t}, last = {1.0, t, second, third};
     UNROLL
-    for (int q = 2; q < ORDER; q++) {
-        const double next = 2.0 * t * last - before;
-        row[q] += next;
+    for (int q = 0; q < ORDER; q += 4) {
+        four sums;
+        memcpy(&sums, row + q, sizeof sums);
+        sums += last;
+        memcpy(row + q, &sums, sizeof sums);
+        const four next = 2.0 * fourth * last - before;
         before = last;
         last = next;
     }
@@ -68,6 +73,9 @@ EXPORT int64_t NAME(deposit)(int64_t n, const real *restrict y, int64_t cells, c
         for (int64_t k = 0; k < found; k++) {
             const double v = t[k];
             int64_t j = cell[k];
+            /* Often one of the next two. Steps without a branch cost less than a branch that is taken by chance. */
+            j += edges[j + 1] < v;
+            j += edges[j + 1] < v;
             while (edges[j + 1] < v) j++;
             while (j > 0 && edges[j] >= v) j--;
             cell[k] = j;

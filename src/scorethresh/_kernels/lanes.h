@@ -66,30 +66,85 @@ INLINE void NAME(forward_fixed)(const int n, const real *restrict m, const real 
     }
 }
 
-/* Sets out[u stride + x] to coefficient u of column x. `scratch` holds n rows of `count` entries. */
+/* Columns of long windows are transformed a vector at once. The last ones of a row may be fewer. */
+typedef VECTOR(real, VECTOR_BYTES) NAME(vector);
+enum { NAME(LANES) = VECTOR_BYTES / sizeof(real) };
+
+INLINE NAME(vector) NAME(load)(const real *from, int64_t columns) {
+    NAME(vector) v = {0};
+    if (columns == NAME(LANES))
+        memcpy(&v, from, sizeof v);
+    else
+        for (int64_t x = 0; x < columns; x++) v[x] = from[x];
+    return v;
+}
+
+INLINE void NAME(store)(NAME(vector) v, real *to, int64_t columns) {
+    if (columns == NAME(LANES))
+        memcpy(to, &v, sizeof v);
+    else
+        for (int64_t x = 0; x < columns; x++) to[x] = v[x];
+}
+
+/* Sets sums[i] to the sum over k of m[i m_row + k m_step] a[k a_step], for eight rows i. */
+INLINE void NAME(eight_sums)(const int count, const real *restrict m, const int m_row, const int m_step,
+                             const NAME(vector) *restrict a, const int a_step, NAME(vector) *restrict sums) {
+    NAME(vector) some[8] = {{0}};
+    for (int k = 0; k < count; k++)
+        UNROLL
+        for (int i = 0; i < 8; i++) some[i] += m[i * m_row + k * m_step] * a[k * a_step];
+    UNROLL
+    for (int i = 0; i < 8; i++) sums[i] = some[i];
+}
+
+/* The same as `forward_fixed` for n = 32 and 64. */
+INLINE void NAME(forward_folded)(const int n, const real *restrict m, const real *restrict in,
+                                 const int64_t *restrict at, int64_t count, real *restrict out, int64_t stride) {
+    for (int64_t x = 0; x < count; x += NAME(LANES)) {
+        const int64_t columns = least(NAME(LANES), count - x);
+        NAME(vector) folded[64], c[64];
+        for (int k = 0; k < n / 4; k++) {
+            const NAME(vector) first = NAME(load)(in + at[k] + x, columns);
+            const NAME(vector) second = NAME(load)(in + at[n / 2 - 1 - k] + x, columns);
+            const NAME(vector) third = NAME(load)(in + at[n / 2 + k] + x, columns);
+            const NAME(vector) fourth = NAME(load)(in + at[n - 1 - k] + x, columns);
+            folded[k] = (first + fourth) + (second + third);
+            folded[n / 4 + k] = (first + fourth) - (second + third);
+            folded[n / 2 + k] = first - fourth;
+            folded[n - 1 - k] = second - third;
+        }
+        /* Frequencies 0, 4, ..., then 2, 6, ..., then 1, 3, ... */
+        for (int i = 0; i < n / 4; i += 8) {
+            NAME(eight_sums)(n / 4, m + 4 * i * n, 4 * n, 1, folded, 1, c + i);
+            NAME(eight_sums)(n / 4, m + (4 * i + 2) * n, 4 * n, 1, folded + n / 4, 1, c + n / 4 + i);
+        }
+        for (int i = 0; i < n / 2; i += 8)
+            NAME(eight_sums)(n / 2, m + (2 * i + 1) * n, 2 * n, 1, folded + n / 2, 1, c + n / 2 + i);
+        for (int i = 0; i < n / 4; i++) {
+            NAME(store)(c[i], out + 4 * i * stride + x, columns);
+            NAME(store)(c[n / 4 + i], out + (4 * i + 2) * stride + x, columns);
+        }
+        for (int i = 0; i < n / 2; i++) NAME(store)(c[n / 2 + i], out + (2 * i + 1) * stride + x, columns);
+    }
+}
+
+/* Sets out[u stride + x] to coefficient u of column x. */
 static void NAME(forward)(int64_t n, const real *restrict m, const real *restrict in, const int64_t *restrict at,
-                          int64_t count, real *restrict out, int64_t stride, real *restrict scratch) {
+                          int64_t count, real *restrict out, int64_t stride) {
     if (n == 4) {
         NAME(forward_fixed)(4, m, in, at, count, out, stride);
     } else if (n == 8) {
         NAME(forward_fixed)(8, m, in, at, count, out, stride);
     } else if (n == 16) {
         NAME(forward_fixed)(16, m, in, at, count, out, stride);
+    } else if (n == 32) {
+        NAME(forward_folded)(32, m, in, at, count, out, stride);
+    } else if (n == 64) {
+        NAME(forward_folded)(64, m, in, at, count, out, stride);
     } else {
-        for (int64_t k = 0; k < n / 2; k++) {
-            const real *restrict a = in + at[k], *restrict b = in + at[n - 1 - k];
-            real *restrict sum = scratch + k * count, *restrict difference = scratch + (n / 2 + k) * count;
-            for (int64_t x = 0; x < count; x++) {
-                sum[x] = a[x] + b[x];
-                difference[x] = a[x] - b[x];
-            }
-        }
-        for (int64_t u = 0; u < n; u++) {
-            const real *restrict folded = scratch + u % 2 * (n / 2) * count;
-            real *restrict to = out + u * stride;
-            for (int64_t x = 0; x < count; x++) to[x] = m[u * n] * folded[x];
-            for (int64_t k = 1; k < n / 2; k++)
-                for (int64_t x = 0; x < count; x++) to[x] += m[u * n + k] * folded[k * count + x];
+        for (int64_t x = 0; x < count; x++) {
+            out[x] = m[0] * (in[at[0] + x] + in[at[1] + x]);
+            out[stride + x] = m[2] * (in[at[0] + x] - in[at[1] + x]);
         }
     }
 }
@@ -108,30 +163,51 @@ INLINE void NAME(backward_fixed)(const int n, const real *restrict m, const real
     }
 }
 
+/* The same as `backward_fixed` for n = 32 and 64. */
+INLINE void NAME(backward_folded)(const int n, const real *restrict m, const real *restrict in, int64_t stride,
+                                  int64_t count, const real *restrict weights, real *restrict out,
+                                  const int64_t *restrict at) {
+    for (int64_t x = 0; x < count; x += NAME(LANES)) {
+        const int64_t columns = least(NAME(LANES), count - x);
+        const NAME(vector) w = NAME(load)(weights + x, columns);
+        NAME(vector) c[64], folded[64];
+        for (int u = 0; u < n; u++) c[u] = NAME(load)(in + u * stride + x, columns);
+        for (int k = 0; k < n / 4; k += 8) {
+            NAME(eight_sums)(n / 4, m + k, 1, 4 * n, c, 4, folded + k);
+            NAME(eight_sums)(n / 4, m + 2 * n + k, 1, 4 * n, c + 2, 4, folded + n / 4 + k);
+        }
+        for (int k = 0; k < n / 2; k += 8)
+            NAME(eight_sums)(n / 2, m + n + k, 1, 2 * n, c + 1, 2, folded + n / 2 + k);
+        for (int k = 0; k < n / 4; k++) {
+            const NAME(vector) outer = folded[k] + folded[n / 4 + k], inner = folded[k] - folded[n / 4 + k];
+            const NAME(vector) values[4] = {outer + folded[n / 2 + k], inner + folded[n - 1 - k],
+                                            inner - folded[n - 1 - k], outer - folded[n / 2 + k]};
+            const int rows[4] = {k, n / 2 - 1 - k, n / 2 + k, n - 1 - k};
+            for (int i = 0; i < 4; i++) {
+                real *to = out + at[rows[i]] + x;
+                NAME(store)(NAME(load)(to, columns) + w * values[i], to, columns);
+            }
+        }
+    }
+}
+
 /* Adds weights[x] times the columns whose coefficients are in[u stride + x] to out[at[k] + x], k < n. */
 static void NAME(backward)(int64_t n, const real *restrict m, const real *restrict in, int64_t stride, int64_t count,
-                           const real *restrict weights, real *restrict out, const int64_t *restrict at,
-                           real *restrict scratch) {
+                           const real *restrict weights, real *restrict out, const int64_t *restrict at) {
     if (n == 4) {
         NAME(backward_fixed)(4, m, in, stride, count, weights, out, at);
     } else if (n == 8) {
         NAME(backward_fixed)(8, m, in, stride, count, weights, out, at);
     } else if (n == 16) {
         NAME(backward_fixed)(16, m, in, stride, count, weights, out, at);
+    } else if (n == 32) {
+        NAME(backward_folded)(32, m, in, stride, count, weights, out, at);
+    } else if (n == 64) {
+        NAME(backward_folded)(64, m, in, stride, count, weights, out, at);
     } else {
-        real *restrict even = scratch, *restrict odd = scratch + count;
-        for (int64_t k = 0; k < n / 2; k++) {
-            for (int64_t x = 0; x < 2 * count; x++) scratch[x] = 0;
-            for (int64_t u = 0; u < n; u += 2)
-                for (int64_t x = 0; x < count; x++) {
-                    even[x] += m[u * n + k] * in[u * stride + x];
-                    odd[x] += m[(u + 1) * n + k] * in[(u + 1) * stride + x];
-                }
-            real *restrict a = out + at[k], *restrict b = out + at[n - 1 - k];
-            for (int64_t x = 0; x < count; x++) {
-                a[x] += weights[x] * (even[x] + odd[x]);
-                b[x] += weights[x] * (even[x] - odd[x]);
-            }
+        for (int64_t x = 0; x < count; x++) {
+            out[at[0] + x] += weights[x] * (m[0] * in[x] + m[2] * in[stride + x]);
+            out[at[1] + x] += weights[x] * (m[0] * in[x] - m[2] * in[stride + x]);
         }
     }
 }

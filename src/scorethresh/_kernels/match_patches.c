@@ -3,76 +3,170 @@
 #ifndef real
 
 #include <math.h>
+#include <string.h>
 
 #include "loops.h"
+
+/* The same as in patches.py. */
+#define MEMBERS 32
+/* References that are tested together first: most often, none has found a nearer patch. */
+#define TESTED 16
 
 #define LOOP "match_patches.c"
 #include "both_precisions.h"
 
 #else
 
-/* Inserts a patch into the sorted list of the `members` nearest ones. */
-INLINE void NAME(insert)(int64_t members, real distance, int32_t place, real *restrict nearest,
-                         int32_t *restrict places) {
-    int64_t k = members - 1;
-    for (; k > 0 && nearest[k - 1] > distance; k--) {
-        nearest[k] = nearest[k - 1];
-        places[k] = places[k - 1];
-    }
-    nearest[k] = distance;
-    places[k] = place;
+/* The arguments of `match_patches`. */
+struct NAME(match) {
+    int64_t parts;
+    const int64_t *shape, *patch;
+    const real *x;
+    int64_t rows;
+    const int64_t *starts;
+    int64_t columns;
+    const int64_t *xs;
+    int64_t even; /* so many of xs, from the first on, are 4 apart */
+};
+
+/* Differences in the upper and the lower half of patches and in both, and distances, of one row of references; of all
+   references the sorted distances of the nearest patches, and the last one of these. */
+struct NAME(scratch) {
+    real *upper, *lower, *sums, *distances, *nearest, *farthest;
+};
+
+/* Inserts a patch into the list of the nearest ones, after those that are as near. The farthest one leaves. */
+INLINE void NAME(insert)(real distance, int32_t place, real *restrict nearest, int32_t *restrict places) {
+    int before = 0;
+    for (int k = 0; k < MEMBERS; k++) before += nearest[k] <= distance;
+    const size_t behind = (size_t)(MEMBERS - 1 - before);
+    memmove(nearest + before + 1, nearest + before, behind * sizeof(real));
+    memmove(places + before + 1, places + before, behind * sizeof(int32_t));
+    nearest[before] = distance;
+    places[before] = place;
 }
 
-/* For the references that start at row (z, y) and at the ascending columns xs: sets places[r members + k] to the k-th
-   nearest patch, named by the index of its first entry in one part. */
-static void NAME(match_row)(int64_t parts, const int64_t *restrict shape, const int64_t *restrict patch,
-                            const real *restrict x, int64_t z, int64_t y, int64_t count, const int64_t *restrict xs,
-                            int64_t candidates, const int64_t *restrict offsets, int64_t members, real *restrict sums,
-                            real *restrict nearest, int32_t *restrict places) {
-    const int64_t ny = shape[1], nx = shape[2], px = patch[2], size = shape[0] * ny * nx;
-    for (int64_t i = 0; i < count * members; i++) nearest[i] = INFINITY;
-    for (int64_t o = 0; o < candidates; o++) {
-        const int64_t cz = z + offsets[3 * o], cy = y + offsets[3 * o + 1], dx = offsets[3 * o + 2];
-        if (cz < 0 || cz > shape[0] - patch[0] || cy < 0 || cy > ny - patch[1]) continue;
-        /* Columns of references whose counterpart exists. */
-        const int64_t low = most(xs[0], -dx), high = least(xs[count - 1] + px, nx - dx);
-        if (high - low < px) continue;
-        for (int64_t i = low; i < high; i++) sums[i] = 0;
-        for (int64_t q = 0; q < parts; q++)
-            for (int64_t i = 0; i < patch[0]; i++)
-                for (int64_t j = 0; j < patch[1]; j++) {
-                    const real *restrict a = x + q * size + ((z + i) * ny + y + j) * nx;
-                    const real *restrict b = x + q * size + ((cz + i) * ny + cy + j) * nx + dx;
-                    for (int64_t c = low; c < high; c++) sums[c] += (a[c] - b[c]) * (a[c] - b[c]);
+/* Sets sums[c] to the squared differences at column c between two rows of patches, summed over the parts and over the
+   rows from `first` to `last` of a patch. a and b are their first entries at column 0. */
+static void NAME(differences)(const struct NAME(match) *restrict job, int64_t a, int64_t b, int64_t first, int64_t last,
+                              int64_t low, int64_t high, real *restrict sums) {
+    const int64_t nx = job->shape[2], plane = job->shape[1] * nx, size = job->shape[0] * plane;
+    for (int64_t c = low; c < high; c++) sums[c] = 0;
+    for (int64_t q = 0; q < job->parts; q++)
+        for (int64_t i = 0; i < job->patch[0]; i++) {
+            const real *restrict from = job->x + q * size + i * plane + a, *restrict to = from + (b - a);
+            int64_t j = first;
+            for (; j + 4 <= last; j += 4)
+                for (int64_t c = low; c < high; c++) {
+                    real sum = sums[c];
+                    UNROLL
+                    for (int k = 0; k < 4; k++) {
+                        const real d = from[(j + k) * nx + c] - to[(j + k) * nx + c];
+                        sum += d * d;
+                    }
+                    sums[c] = sum;
                 }
-        /* Sums over 2, 4, ... px columns. */
-        for (int64_t s = 1; s < px; s *= 2)
-            for (int64_t c = low; c < high - s; c++) sums[c] += sums[c + s];
-        for (int64_t r = 0; r < count; r++) {
-            if (xs[r] < low || xs[r] > high - px) continue;
-            real *restrict list = nearest + r * members;
-            if (sums[xs[r]] < list[members - 1])
-                NAME(insert)(members, sums[xs[r]], (int32_t)((cz * ny + cy) * nx + xs[r] + dx), list,
-                             places + r * members);
+            for (; j < last; j++)
+                for (int64_t c = low; c < high; c++) {
+                    const real d = from[j * nx + c] - to[j * nx + c];
+                    sums[c] += d * d;
+                }
         }
-    }
-    /* Where there are fewer patches than members, the reference itself fills up. */
-    for (int64_t r = 0; r < count; r++)
-        for (int64_t k = 0; k < members; k++)
-            if (nearest[r * members + k] == INFINITY) places[r * members + k] = (int32_t)((z * ny + y) * nx + xs[r]);
 }
 
-/* Matches the references at all rows (starts[2 r], starts[2 r + 1]) and columns xs.
+/* Sets out[r] to the sum of the px entries from a[xs[r]] on, px being a power of 2; the first `even` of xs are 4 apart.
+   All are added in the same order: neighbours first. Overwrites a. */
+static void NAME(sums_along)(int64_t px, int64_t count, const int64_t *restrict xs, int64_t even, real *restrict a,
+                             real *restrict out) {
+    int64_t r = 0;
+    if (px == 8 && even > 0) {
+        /* Sums of 4 entries serve two references. */
+        const real *restrict from = a + xs[0], *restrict end = from + 4 * even;
+        for (int64_t i = 0; i < even; i++)
+            out[i] = (from[4 * i] + from[4 * i + 1]) + (from[4 * i + 2] + from[4 * i + 3]);
+        for (int64_t i = 0; i + 1 < even; i++) out[i] += out[i + 1];
+        out[even - 1] += (end[0] + end[1]) + (end[2] + end[3]);
+        r = even;
+        if (r == count) return;
+    }
+    const int64_t low = xs[r], high = xs[count - 1] + px;
+    for (int64_t s = 1; s < px; s *= 2)
+        for (int64_t c = low; c < high - s; c++) a[c] += a[c + s];
+    for (; r < count; r++) out[r] = a[xs[r]];
+}
 
-   x holds `parts` arrays of shape nz x ny x nx. Distances are sums of squared differences over patches of pz x py x px
-   entries in all parts; px is a power of 2. `offsets` holds (dz, dy, dx) per candidate, (0, 0, 0) first; earlier ones win
-   ties. `sums` is scratch of nx entries, `nearest` of columns * members. */
+/* Puts patches into the lists of references, if they are near enough. `farthest` holds the largest distance of each
+   list. */
+static void NAME(compare)(int64_t count, const real *restrict distances, const int64_t *restrict xs, int64_t place,
+                          real *restrict farthest, real *restrict nearest, int32_t *restrict places) {
+    for (int64_t start = 0; start < count; start += TESTED) {
+        const int64_t stop = least(start + TESTED, count);
+        int any = 0;
+        for (int64_t r = start; r < stop; r++) any |= distances[r] < farthest[r];
+        for (int64_t r = start; r < stop && any; r++)
+            if (distances[r] < farthest[r]) {
+                NAME(insert)(distances[r], (int32_t)(place + xs[r]), nearest + r * MEMBERS, places + r * MEMBERS);
+                farthest[r] = nearest[r * MEMBERS + MEMBERS - 1];
+            }
+    }
+}
+
+/* Compares all references with the patches at one offset. */
+static void NAME(match_offset)(const struct NAME(match) *restrict job, const int64_t *restrict offset,
+                               struct NAME(scratch) some, int32_t *restrict places) {
+    const int64_t nz = job->shape[0], ny = job->shape[1], nx = job->shape[2], *restrict patch = job->patch;
+    const int64_t dx = offset[2], half = patch[1] / 2;
+    /* References whose counterpart exists along x. */
+    int64_t first = 0, last = job->columns;
+    while (first < last && job->xs[first] + dx < 0) first++;
+    while (first < last && job->xs[last - 1] + dx > nx - patch[2]) last--;
+    if (first == last) return;
+    const int64_t low = job->xs[first], high = job->xs[last - 1] + patch[2];
+    int64_t known = -1; /* where the rows start whose differences are in `some.lower` */
+    for (int64_t r = 0; r < job->rows; r++) {
+        const int64_t z = job->starts[2 * r], y = job->starts[2 * r + 1], cz = z + offset[0], cy = y + offset[1];
+        if (cz < 0 || cz > nz - patch[0] || cy < 0 || cy > ny - patch[1]) continue;
+        const int64_t a = (z * ny + y) * nx, b = (cz * ny + cy) * nx + dx;
+        /* The lower half of one reference is often the upper half of the next. */
+        if (half && known == a) {
+            real *swapped = some.upper;
+            some.upper = some.lower, some.lower = swapped;
+        } else {
+            NAME(differences)(job, a, b, 0, half, low, high, some.upper);
+        }
+        NAME(differences)(job, a, b, half, patch[1], low, high, some.lower);
+        known = a + half * nx;
+        for (int64_t c = low; c < high; c++) some.sums[c] = some.upper[c] + some.lower[c];
+        NAME(sums_along)(patch[2], last - first, job->xs + first, least(job->even, last) - first, some.sums,
+                         some.distances);
+        const int64_t list = r * job->columns + first;
+        NAME(compare)(last - first, some.distances, job->xs + first, b, some.farthest + list,
+                      some.nearest + list * MEMBERS, places + list * MEMBERS);
+    }
+}
+
+/* Finds the nearest patches of the references at all rows (starts[2 r], starts[2 r + 1]) and ascending columns xs.
+
+   places[(r columns + c) MEMBERS + k] is set to the k-th nearest patch, named by the index of its first entry in one
+   part. x holds `parts` arrays of shape nz x ny x nx. Distances are sums of squared differences over patches of
+   pz x py x px entries in all parts; px is a power of 2. `offsets` holds (dz, dy, dx) per candidate, (0, 0, 0) first;
+   earlier ones win ties. Scratch: `sums` of 3 nx + columns entries, `nearest` of rows * columns * (MEMBERS + 1). */
 EXPORT void NAME(match_patches)(int64_t parts, const int64_t *shape, const int64_t *patch, const real *x, int64_t rows,
                                 const int64_t *starts, int64_t columns, const int64_t *xs, int64_t candidates,
-                                const int64_t *offsets, int64_t members, real *sums, real *nearest, int32_t *places) {
-    for (int64_t r = 0; r < rows; r++)
-        NAME(match_row)(parts, shape, patch, x, starts[2 * r], starts[2 * r + 1], columns, xs, candidates, offsets,
-                        members, sums, nearest, places + r * columns * members);
+                                const int64_t *offsets, real *sums, real *nearest, int32_t *places) {
+    int64_t even = 1;
+    while (even < columns && xs[even] == xs[even - 1] + 4) even++;
+    const struct NAME(match) job = {parts, shape, patch, x, rows, starts, columns, xs, even};
+    const int64_t nx = shape[2], lists = rows * columns;
+    const struct NAME(scratch) some = {sums,          sums + nx, sums + 2 * nx,
+                                       sums + 3 * nx, nearest,   nearest + lists * MEMBERS};
+    /* Where there are fewer patches than members, the reference itself fills up. */
+    for (int64_t i = 0; i < lists; i++) {
+        const int64_t r = i / columns, at = (starts[2 * r] * shape[1] + starts[2 * r + 1]) * nx + xs[i % columns];
+        for (int64_t k = i * MEMBERS; k < (i + 1) * MEMBERS; k++) nearest[k] = INFINITY, places[k] = (int32_t)at;
+        some.farthest[i] = INFINITY;
+    }
+    for (int64_t o = 0; o < candidates; o++) NAME(match_offset)(&job, offsets + 3 * o, some, places);
 }
 
 #endif

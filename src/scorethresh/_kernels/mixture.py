@@ -14,6 +14,10 @@ from .checks import check_array
 Array = NDArray[np.float64]
 
 
+# Beyond this many entries of its matrices, 128 GB, the loop would only fail to get memory, or count past 64 bits.
+MAX_ENTRIES = 1 << 34
+
+
 class MixtureFit(NamedTuple):
     """Probabilities of the means, and of each fit that was made its duality gap and whether it is in the average."""
 
@@ -55,6 +59,9 @@ def fit_mixture(
     if not z.size or operator.index(columns) < 1:
         msg = f"there must be at least one magnitude and one column, got {z.size} and {columns}."
         raise ValueError(msg)
+    if columns * (columns + z.size) > MAX_ENTRIES:
+        msg = f"there is no memory to fit {columns} means to {z.size} magnitudes."
+        raise MemoryError(msg)
     p, gaps, taken = np.empty(columns), np.empty(3), np.empty(3, np.int64)
     sizes = z.size, z, counts, columns, float(spacing), float(null), min(operator.index(clear), columns), float(close)
     if loader.call("fit_mixture", *sizes, p, gaps, taken):

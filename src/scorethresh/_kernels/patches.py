@@ -14,7 +14,7 @@ from .checks import check_array, float_dtype
 Floats = NDArray[Any]
 Sides = tuple[int, int, int]
 
-# The same as in ridge_groups.c: entries of a patch, and patches in a group.
+# The same as in the loops: entries of a patch, and patches in a group.
 PATCH_SIZE = 64
 MEMBERS = 32
 # The lengths of a row of a patch that the loop is made for.
@@ -66,11 +66,11 @@ def match_patches(
         msg = f"offsets must start with (0, 0, 0) and fit 32 bits, got {offsets.tolist()[:2]} ..."
         raise ValueError(msg)
     places = np.empty((len(rows) * columns.size, MEMBERS), np.int32)
-    sums, nearest = np.empty(x.shape[3], dtype), np.empty((columns.size, MEMBERS), dtype)
+    sums, nearest = np.empty(3 * x.shape[3] + columns.size, dtype), np.empty((len(places), MEMBERS + 1), dtype)
     loader.call(
         f"match_patches_{dtype.name}",
         *(len(x), np.array(x.shape[1:], np.int64), np.array(patch, np.int64), x),
-        *(len(rows), rows, columns.size, columns, len(offsets), offsets, MEMBERS, sums, nearest, places),
+        *(len(rows), rows, columns.size, columns, len(offsets), offsets, sums, nearest, places),
     )
     return places
 
@@ -96,8 +96,8 @@ class Ridge(NamedTuple):
 class GroupSums(NamedTuple):
     """Sums over patches, from entry `first` of the flat data on.
 
-    `total` holds weighted estimates, (parts, length); `weight` and `divergence`, (length,), hold the weights, and these
-    times the divergence per entry over the noise variance.
+    `total` holds weighted estimates, (parts or more, length); `weight` and `divergence`, (length,), hold the weights,
+    and these times the divergence per entry over the noise variance.
     """
 
     first: int
@@ -111,8 +111,10 @@ def ridge_groups(pilot: Floats, data: Floats, patch: Sides, places: NDArray[np.i
 
     Parameters
     ----------
-    pilot, data : ndarray of float32 or float64, shape (parts, nz, ny, nx)
-        A first estimate, and the data.
+    pilot : ndarray of float32 or float64, shape (parts, nz, ny, nx)
+        A first estimate.
+    data : ndarray, shape (parts or more, nz, ny, nx)
+        The data. Parts beyond those of the pilot do not decide; they are combined as the data are.
     patch : tuple of int
         The sides of a patch, as in `match_patches`.
     places : ndarray of int32, shape (groups, MEMBERS)
@@ -133,7 +135,10 @@ def ridge_groups(pilot: Floats, data: Floats, patch: Sides, places: NDArray[np.i
     """
     dtype = float_dtype("data", data)
     check_array("data", data, dtype, (None,) * 4)
-    check_array("pilot", pilot, dtype, data.shape)
+    check_array("pilot", pilot, dtype, (None, *data.shape[1:]))
+    if not 0 < len(pilot) <= len(data):
+        msg = f"pilot must have at least one part, and no more than the data ({len(data)}), got {len(pilot)}."
+        raise ValueError(msg)
     _check_patch(patch, data.shape)
     check_array("places", places, np.int32, (None, MEMBERS))
     _, _, ny, nx = data.shape
@@ -153,7 +158,8 @@ def ridge_groups(pilot: Floats, data: Floats, patch: Sides, places: NDArray[np.i
     total, (weight, divergence) = np.zeros((len(data), length), dtype), np.zeros((2, length), dtype)
     loader.call(
         f"ridge_groups_{dtype.name}",
-        *(len(data), np.array(data.shape[1:], np.int64), np.array(patch, np.int64), rows, pilot, data),
+        *(len(pilot), len(data) - len(pilot), np.array(data.shape[1:], np.int64), np.array(patch, np.int64), rows),
+        *(pilot, data),
         *(level, share, least_power, len(places), places, first, length, total, weight, divergence),
     )
     return GroupSums(first, total, weight, divergence)

@@ -2,15 +2,17 @@
    risk if the truth were the pilot. The wrapper is `ridge_groups` in patches.py. */
 #ifndef real
 
+#include <string.h>
+
 #include "loops.h"
+#include "vectors.h"
 
 /* The same as in patches.py. */
 #define SIZE 64
 #define MEMBERS 32
-#define HALF (MEMBERS / 2)
-/* Rows of a product that are summed at once, as many as the registers hold well. */
-#if defined(__AVX2__) && !defined(__AVX512F__)
-#define ROWS 4
+/* Vectors that are summed at once, as many as the registers hold well beside what is added. */
+#if defined(__AVX512F__)
+#define ROWS 16
 #else
 #define ROWS 8
 #endif
@@ -28,7 +30,7 @@
 
 /* The arguments of `ridge_groups`. */
 struct NAME(ridge) {
-    int64_t parts, size, ny, nx;
+    int64_t parts, followers, size, ny, nx;
     const int64_t *patch, *rows;
     const real *pilot, *data;
     double level, share, least_power;
@@ -37,14 +39,22 @@ struct NAME(ridge) {
 };
 
 #define wide float
+#define whole int32_t
+#define LANES FLOAT_LANES
 #define ALGEBRA(name) NAME(name##_single)
 #include "ridge.h"
 #undef wide
+#undef whole
+#undef LANES
 #undef ALGEBRA
 #define wide double
+#define whole int64_t
+#define LANES DOUBLE_LANES
 #define ALGEBRA(name) NAME(name##_double)
 #include "ridge.h"
 #undef wide
+#undef whole
+#undef LANES
 #undef ALGEBRA
 
 INLINE void NAME(groups_of)(const int64_t px, const struct NAME(ridge) *restrict job, int64_t groups,
@@ -69,17 +79,17 @@ static void NAME(spread)(int64_t length, int64_t count, int64_t stride, real *re
 
 /* Adds up the weighted estimates of all groups, their weights and weighted divergences.
 
-   pilot and data hold `parts` arrays of shape nz x ny x nx, places[g MEMBERS + k] is the first entry of patch k. A patch
-   has the sides pz, py, px, SIZE entries in all, px being 4, 8 or 64; its rows start rows[i] entries after the first one.
-   `level` is the noise level of the data, `share` that of the data's own products. A weight is one over the noise power
-   that is let through, which counts as `least_power` at least. Outputs hold `length` entries per part, from entry
-   `first` on. */
-EXPORT void NAME(ridge_groups)(int64_t parts, const int64_t *shape, const int64_t *patch, const int64_t *rows,
-                               const real *pilot, const real *data, double level, double share, double least_power,
-                               int64_t groups, const int32_t *places, int64_t first, int64_t length, real *total,
-                               real *weight, real *divergence) {
-    const struct NAME(ridge) job = {parts, shape[0] * shape[1] * shape[2], shape[1], shape[2], patch, rows, pilot, data,
-                                    level, share, least_power, first, length, total, weight, divergence};
+   pilot and data hold `parts` arrays of shape nz x ny x nx. `followers` more arrays after the data are combined as
+   these are, and do not decide. places[g MEMBERS + k] is the first entry of patch k. A patch has the sides pz, py, px,
+   SIZE entries in all, px being 4, 8 or 64; its rows start rows[i] entries after the first one. `level` is the noise
+   level of the data, `share` that of the data's own products. A weight is one over the noise power that is let through,
+   which counts as `least_power` at least. Outputs hold `length` entries per array, from entry `first` on. */
+EXPORT void NAME(ridge_groups)(int64_t parts, int64_t followers, const int64_t *shape, const int64_t *patch,
+                               const int64_t *rows, const real *pilot, const real *data, double level, double share,
+                               double least_power, int64_t groups, const int32_t *places, int64_t first,
+                               int64_t length, real *total, real *weight, real *divergence) {
+    const struct NAME(ridge) job = {parts, followers, shape[0] * shape[1] * shape[2], shape[1], shape[2], patch, rows,
+                                    pilot, data, level, share, least_power, first, length, total, weight, divergence};
     if (patch[2] == 4)
         NAME(groups_of)(4, &job, groups, places);
     else if (patch[2] == 8)

@@ -7,8 +7,10 @@
 #ifndef real
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "loops.h"
+#include "vectors.h"
 
 /* Windows in a strip. The five blocks of a strip of 8 x 8 windows in single precision fill 160 kB, a part of the second
    cache; 64 and 256 windows take within 15% of the time. */
@@ -33,7 +35,7 @@ struct NAME(strip) {
     int64_t phase; /* entries across of one phase: every step-th */
     int64_t row;   /* from one row of a ring to the next */
     real *lines[2], *sums, *coefficients, *models;
-    real *kept, *slope, *below, *squares, *phases, *ones, *scratch;
+    real *kept, *slope, *below, *squares, *phases, *ones;
 };
 
 /* Sets the rows of the coefficients across of one row of the image. */
@@ -48,7 +50,7 @@ static void NAME(across)(const struct NAME(strip) *s, const real *restrict in, c
             for (int64_t x = 0; x < s->phase; x++) phases[k * s->phase + x] = in[x * s->step + k];
         in = phases;
     }
-    NAME(forward)(s->bx, dx, in, at, s->count, out, s->count, s->scratch);
+    NAME(forward)(s->bx, dx, in, at, s->count, out, s->count);
 }
 
 /* Adds the windows of a row of coefficients across to a row of the image, and clears the coefficients. */
@@ -59,7 +61,7 @@ static void NAME(back_across)(const struct NAME(strip) *s, real *restrict in, co
     for (int64_t k = 0; k < s->bx; k++) at[k] = k * s->count;
     for (int64_t x = 0; x < s->bx * s->count; x++) columns[x] = 0;
     for (int64_t x = 0; x < s->width; x++) phases[x] = 0;
-    NAME(backward)(s->bx, dx, in, s->count, s->count, s->ones, columns, at, s->scratch);
+    NAME(backward)(s->bx, dx, in, s->count, s->count, s->ones, columns, at);
     for (int64_t k = 0; k < s->bx; k++) {
         real *restrict to = phases + k % s->step * s->phase + k / s->step;
         for (int64_t x = 0; x < s->count; x++) to[x] += columns[k * s->count + x];
@@ -201,13 +203,13 @@ static void NAME(treat_strip)(const struct NAME(strip) *s, int64_t height, int64
             for (int64_t q = 0; q < depth; q++)
                 for (int64_t f = 0; f < s->bx; f++)
                     NAME(forward)(by, dy, s->lines[which] + q * block + f * s->count, at, s->count,
-                                  outputs[which] + (q * s->bx + f) * by * s->count, s->count, s->scratch);
+                                  outputs[which] + (q * s->bx + f) * by * s->count, s->count);
         NAME(shrink)(s, cut, var, jump);
         NAME(spread)(s, mean_variance, weight + top * pitch, divergence + top * pitch, pitch);
         for (int64_t q = 0; q < depth; q++)
             for (int64_t f = 0; f < s->bx; f++)
                 NAME(backward)(by, dy, s->coefficients + (q * s->bx + f) * by * s->count, s->count, s->count, s->kept,
-                               s->sums + q * block + f * s->count, at, s->scratch);
+                               s->sums + q * block + f * s->count, at);
         for (int64_t k = 0; k < (r == height - 1 ? by : s->step); k++)
             for (int64_t q = 0; q < depth; q++)
                 NAME(back_across)(s, s->sums + q * block + at[k], dx, out + (q * height + top + k) * pitch);
@@ -225,8 +227,7 @@ EXPORT int64_t NAME(sliding_dct)(int64_t parts, int64_t planes, int64_t height, 
     const int64_t windows = (pitch - bx) / step + 1, strip = least(windows, STRIP), line = 64 / sizeof(real);
     const int64_t width = (strip - 1) * step + bx, row = (bx * strip + line) / line * line + line;
     const int64_t ring = parts * planes * by * row, wide = most(most(bx * strip, 4 * strip), width);
-    const int64_t sizes[] = {ring, ring, ring, guided * ring, guided * ring, strip, strip, strip, strip, wide, width,
-                             most(by, bx) * strip};
+    const int64_t sizes[] = {ring, ring, ring, guided * ring, guided * ring, strip, strip, strip, strip, wide, width};
     enum { BUFFERS = sizeof sizes / sizeof *sizes };
     int64_t total = line;
     for (int i = 0; i < BUFFERS; i++) total += (sizes[i] + line - 1) / line * line;
@@ -245,7 +246,7 @@ EXPORT int64_t NAME(sliding_dct)(int64_t parts, int64_t planes, int64_t height, 
             .count = count, .width = (count - 1) * step + bx, .phase = (count - 1) + bx / step, .row = row,
             .lines = {buffers[0], buffers[3]}, .sums = buffers[1], .coefficients = buffers[2], .models = buffers[4],
             .kept = buffers[5], .slope = buffers[6], .below = buffers[7], .ones = buffers[8], .squares = buffers[9],
-            .phases = buffers[10], .scratch = buffers[11],
+            .phases = buffers[10],
         };
         for (int64_t x = 0; x < count; x++) s.ones[x] = 1;
         const real *const inputs[2] = {y + at, pilot + at};

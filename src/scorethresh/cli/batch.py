@@ -1,82 +1,77 @@
-"""Many files: which ones are meant, and how they are denoised into a folder."""
+"""Many files, denoised into a folder, one after another or in several processes."""
 
 from __future__ import annotations
 
-import glob
+import multiprocessing
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from .. import io
-from .messages import collected_warnings, complain, echo, echo_table, note, one_line
+from .._progress import SHOWN_AFTER, Progress
+from .._threads import cores
+from .inputs import Input, check_names
+from .interrupt import end_silently, stop_children
+from .messages import collected_warnings, one_line
 from .onefile import Job, denoise_file
+from .summary import Summary
 
 
-def expand(inputs: Sequence[str]) -> tuple[list[Path], bool]:
-    """Return the files that names, folders and patterns stand for, and whether there may be several."""
-    paths: list[Path] = []
-    many = len(inputs) > 1
-    for text in inputs:
-        path = Path(text)
-        if path.is_dir() and not _has_suffix(path):
-            found = sorted(p for p in path.iterdir() if _has_suffix(p) and p.name[0] != ".")
-            missing = f"there is nothing to denoise in {path}. Files must end in one of {', '.join(io.suffixes())}."
-        elif not os.path.lexists(path) and glob.has_magic(text):
-            found = sorted(map(Path, glob.glob(text)))
-            missing = f"no file matches {text}. Check the pattern."
-        else:
-            paths.append(path)
-            continue
-        if not found:
-            raise io.FileError(missing)
-        paths += found
-        many = True
-    return paths, many
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a file: a summary, or the reason why there is none."""
+
+    name: str
+    summary: Summary | None = None
+    failure: str = ""
 
 
-def denoise_files(sources: list[Path], folder: Path, job: Job) -> int:
-    """Denoise many files into a folder. Return the exit code: 1 if some fail, else 0."""
-    from rich.console import Console
-    from rich.progress import track
-
-    _check_names(sources, folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    rows, failures, notes = [], [], []
-    bar = track(sources, "denoising", console=Console(stderr=True), disable=not sys.stderr.isatty())
-    for source in bar:
-        try:
-            with collected_warnings() as messages:
-                result = denoise_file(source, folder / source.name, job, progress=False)
-        except Exception as error:  # whatever it is, the other files are denoised
-            failures.append(one_line(error) if str(source) in str(error) else f"{source}: {one_line(error)}")
-            rows.append((source.name, "failed", "", "", ""))
-        else:
-            notes += [f"{source}: {message}" for message in messages]
-            seconds = f"{result.seconds:.1f} s"
-            rows.append((source.name, result.shape_text(), result.sigma_text(), result.psnr_text(), seconds))
-    echo_table(("file", "data", "sigma", "predicted PSNR", "time"), rows)
-    echo(f"{len(rows) - len(failures)} of {len(rows)} files denoised into {folder}")
-    for message in notes:
-        note(message)
-    for failure in failures:
-        complain(failure)
-    return 1 if failures else 0
+def denoise_files(files: Sequence[Input], folder: Path, job: Job, jobs: int) -> list[Outcome]:
+    """Denoise many files into a folder. If one fails, the others are still denoised."""
+    check_names(files, folder)
+    outcomes: list[Outcome] = []
+    with io.made_folder(folder), Progress("denoise", len(files), SHOWN_AFTER if sys.stderr.isatty() else False) as bar:
+        for outcome in _outcomes([(file, folder, job) for file in files], min(jobs, len(files))):
+            outcomes.append(outcome)
+            bar.step()
+    return outcomes
 
 
-def _has_suffix(path: Path) -> bool:
-    return path.name.lower().endswith(io.suffixes())
+def _outcomes(tasks: list[tuple[Input, Path, Job]], jobs: int) -> Iterator[Outcome]:
+    """Yield what becomes of every file, in their order."""
+    if jobs <= 1:
+        yield from (_attempt(*task) for task in tasks)
+        return
+    # Fresh processes: a fork of one with threads may hang.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, context, _start_worker, (max(1, cores() // jobs),))
+    try:
+        waiting: list[Future[Outcome]] = [pool.submit(_attempt, *task) for task in tasks]
+        yield from (future.result() for future in waiting)
+    except BaseException:
+        stop_children()
+        raise
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _check_names(sources: Sequence[Path], folder: Path) -> None:
-    """Raise if two results would have the same name, or if the folder is a file."""
-    names = [source.name for source in sources]
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            msg = f"two inputs are named {name}, and one would replace the other. Denoise them into two folders."
-            raise ValueError(msg)
-        seen.add(name)
-    if not folder.is_dir() and (folder.exists() or _has_suffix(folder)):
-        msg = f"{folder} is a file, and there may be several inputs: {io.listed(names)}. Name a folder."
-        raise ValueError(msg)
+def _start_worker(threads: int) -> None:
+    """Prepare a worker process: it has its share of the cores, and ends without a word."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    end_silently()
+
+
+def _attempt(file: Input, folder: Path, job: Job) -> Outcome:
+    """Denoise one file; an error becomes a line."""
+    source, target = file.path, folder / file.name
+    try:
+        with collected_warnings() as messages:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            result = denoise_file(source, target, job, progress=False)
+        return Outcome(str(file.name), result.summary(source, target).with_notes(messages))
+    except Exception as error:  # whatever it is, the other files are denoised
+        text = one_line(error)
+        return Outcome(str(file.name), failure=text if str(source) in text else f"{source}: {text}")

@@ -10,20 +10,25 @@ import typer
 
 from .denoise import denoise
 from .extras import demo, paper
+from .interrupt import STOPPED, stopping_soon
 from .messages import PartlyDone, ReaderGone, any_error, collected_warnings, complain, echo_text, note, usage_error
+from .options import PlainCommand, PlainGroup
+from .restore import restore
 from .select import compare, select
 from .streams import accept_any_text, discard_stdout, flush_stdout, open_closed_streams
 
 app = typer.Typer(
-    add_completion=False,
+    cls=PlainGroup,
+    add_completion=True,
     no_args_is_help=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Denoise files, and choose thresholds, from the noisy data alone.",
+    help="Denoise and restore files, and choose thresholds, from the noisy data alone.",
     epilog="An error is one line on standard error. Exit code 2: nothing is written; 1: some of the work is done.",
 )
-for _command in (denoise, select, compare, demo, paper):
-    app.command(_command.__name__)(_command)
+# A command is a function in a file of its own.
+for _command in (denoise, restore, select, compare, demo, paper):
+    app.command(_command.__name__, cls=PlainCommand)(_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -62,14 +67,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]  # accepted after the command as well
     try:
-        with collected_warnings() as notes:
+        with stopping_soon(), collected_warnings() as notes:
             code = app(args=given, prog_name="scorethresh", standalone_mode=False)
+        if code == STOPPED:  # typer turns Ctrl-C into this code, or into an exception
+            raise KeyboardInterrupt
         flush_stdout()
         for message in notes:
             note(message)
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("stopped\n")
-        return 130
+        return STOPPED
     except ReaderGone:
         discard_stdout()
         return 0

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .. import Denoised, Denoiser, io
+from .._progress import SHOWN_AFTER, Progress
+from ..noise.base import NoiseModel
 from .messages import PartlyDone, any_error
-
-# Entries from which on denoising one array takes long enough for a progress bar. A lower number makes bars flash by.
-BAR_FROM_ENTRIES = 1 << 22
+from .summary import Summary, known_peak, sentences, shape_text
 
 # Share of entries at the smallest or the largest value above which a note is printed. A lower share prints more notes
 # about predictions that are right: the denoiser corrects for moderate clipping.
@@ -65,35 +65,50 @@ class Result:
         return self.data.join_parts([one.estimate for one in self.found])
 
     @property
+    def sizes(self) -> list[int]:
+        """The number of entries of every part."""
+        return [one.estimate.size for one in self.found]
+
+    @property
     def predicted_mse(self) -> float:
-        """The predicted mean squared error of all parts together, which have equal size."""
-        return float(np.mean([one.predicted_mse for one in self.found]))
+        """The predicted mean squared error of all parts together."""
+        return float(np.average([one.predicted_mse for one in self.found], weights=self.sizes))
 
-    def mse_text(self) -> str:
-        """Return the predicted mean squared error with its standard error."""
-        stderr = math.hypot(*(one.stderr for one in self.found)) / len(self.found)
-        return f"{self.predicted_mse:.3g} ± {stderr:.2g}"
+    @property
+    def stderr(self) -> float:
+        """Its standard error: those of the parts are independent."""
+        shares = np.array(self.sizes) / sum(self.sizes)
+        return math.hypot(*(share * one.stderr for share, one in zip(shares, self.found, strict=True)))
 
-    def psnr_text(self) -> str:
-        """Return the predicted peak signal-to-noise ratio."""
-        whole = dataclasses.replace(self.found[0], estimate=self.estimate, predicted_mse=self.predicted_mse)
-        level = whole.predicted_psnr()
-        return f"{level:.2f} dB" if math.isfinite(level) else "-"
-
-    def sigma_text(self) -> str:
-        """Return the noise level, or the range of the levels of parts and channels."""
-        levels = np.hstack([np.ravel(one.sigma) for one in self.found])
-        low, high = f"{levels.min():.3g}", f"{levels.max():.3g}"
-        return low if low == high else f"{low} to {high}"
-
-    def shape_text(self) -> str:
-        """Return shape and type of the data."""
-        return f"{' x '.join(map(str, self.data.values.shape))} {self.data.values.dtype}"
+    def summary(self, source: Path, target: Path) -> Summary:
+        """Return what is told of the result."""
+        # The level of transformed data is not one of the data.
+        transformed = any(one.noise.level_units != NoiseModel.level_units for one in self.found)
+        levels = [] if transformed else np.hstack([np.ravel(one.sigma) for one in self.found]).tolist()
+        if np.ndim(self.denoiser.sigma):  # a map, of which a typical level is told
+            levels = [float(np.sqrt(np.mean(np.square(self.denoiser.sigma))))]
+        return Summary(
+            source=str(source),
+            target=str(target),
+            shape=shape_text(self.data.values),
+            dtype=str(self.data.values.dtype),
+            understood=self.data.understood,
+            parts=len(self.found),
+            levels=tuple(levels),
+            given=self.denoiser.sigma is not None,
+            mse=self.predicted_mse,
+            stderr=self.stderr,
+            peak=known_peak(self.estimate),
+            seconds=self.seconds,
+            said=sentences(self.found),
+            notes=tuple(self.notes()),
+            compared=self.compared,
+        )
 
     def notes(self) -> Iterator[str]:
         """Yield reasons not to trust the predicted error that can be seen from the data."""
         values = self.data.values
-        if self.denoiser.noise != "poisson" and values.dtype.kind in "iuf":
+        if all(one.noise.clips for one in self.found) and values.dtype.kind in "iuf":
             values = values[~np.isnan(values)]
             low, high = (values.min(), values.max()) if values.size else (0, 0)
             clipped = float(np.mean((values == low) | (values == high))) if low < high else 0.0
@@ -121,7 +136,7 @@ def denoise_file(source: Path, target: Path, job: Job, *, tried: Iterable[str] =
     tried : iterable of str
         Values of `choose` to compare.
     progress : bool
-        Whether large arrays get a progress bar.
+        Whether work that takes long gets a progress bar.
     """
     io.check_target(target, io.format_of(source).name, force=job.force)
     start = time.perf_counter()
@@ -129,8 +144,8 @@ def denoise_file(source: Path, target: Path, job: Job, *, tried: Iterable[str] =
     if job.dtype is not None and job.dtype.kind == "f":  # now, so that the estimate is not rounded to integers
         data = io.converted(data, job.dtype)
     merged = data.merge_equal_channels()
-    shown = progress and merged.values.size > BAR_FROM_ENTRIES and sys.stderr.isatty()
-    denoiser = dataclasses.replace(job.denoiser, channel_axis=merged.channel_axis, progress=shown)
+    shown = SHOWN_AFTER if progress and sys.stderr.isatty() else False
+    denoiser = dataclasses.replace(job.denoiser, channel_axis=merged.part_channel_axis, progress=shown)
     result = _denoise_parts(merged, denoiser)
     result = dataclasses.replace(
         result,
@@ -144,9 +159,16 @@ def denoise_file(source: Path, target: Path, job: Job, *, tried: Iterable[str] =
 
 
 def _denoise_parts(data: io.Data, denoiser: Denoiser) -> Result:
+    """Denoise every part. A single one shows its own progress, several are counted."""
     start = time.perf_counter()
-    found = tuple(denoiser.run(part) for part in data.parts())
-    return Result(data, denoiser, found, time.perf_counter() - start)
+    parts = data.parts()
+    one = dataclasses.replace(denoiser, progress=denoiser.progress if len(parts) == 1 else False)
+    with Progress("denoise", len(parts), denoiser.progress if len(parts) > 1 else False) as bar:
+        found = []
+        for part in parts:
+            found.append(one.run(part))
+            bar.step()
+    return Result(data, denoiser, tuple(found), time.perf_counter() - start)
 
 
 def _compared(result: Result, tried: Iterable[str]) -> Iterator[tuple[str, ...]]:
@@ -154,23 +176,22 @@ def _compared(result: Result, tried: Iterable[str]) -> Iterator[tuple[str, ...]]
     for choose in tried:
         one = result
         if choose != result.denoiser.choose:
-            one = _denoise_parts(result.data, dataclasses.replace(result.denoiser, choose=choose))
-        yield choose, one.psnr_text(), one.mse_text(), f"{one.seconds:.2f} s"
+            one = _denoise_parts(result.data, dataclasses.replace(result.denoiser, choose=cast(Any, choose)))
+        summary = one.summary(Path(), Path())
+        psnr = "-" if summary.psnr is None else f"{summary.psnr:.2f} dB"
+        yield choose, psnr, summary.error_text(), f"{one.seconds:.2f} s"
 
 
-def middle_part(result: Result) -> int:
-    """Return the index of the part that the report shows."""
-    return len(result.found) // 2
-
-
-def write_report_page(report: Path, result: Result, target: Path, *, force: bool) -> None:
-    """Write the report about the data, or about the middle one of several parts. `target` is written by now."""
-    middle = middle_part(result)
+def write_report_page(report: Path, result: Result, source: Path, target: Path, *, force: bool) -> None:
+    """Write the report about the data, or about all parts of a stack. `target` is written by now."""
+    parts, count = result.data.parts(), len(result.found)
+    names = [result.data.part_name(k) for k in range(count)] if count > 1 else []
+    y, found = (parts, result.found) if count > 1 else (parts[0], result.found[0])
     try:
         from ..viz.report import write_report
 
         with io.replacing(report, force=force) as beside:
-            write_report(beside, result.data.parts()[middle], result.denoiser, result.found[middle])
+            write_report(beside, y, result.denoiser, found, name=source.name, part_names=names)
     except Exception as error:
         msg = f"{target} is written, but the report is not: {any_error(error)}"
         raise PartlyDone(msg) from error

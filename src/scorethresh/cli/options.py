@@ -3,17 +3,69 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+
+from .. import io
+
+# The panels of the help page of `denoise`.
+NOISE, FILES, OUTPUT, METHOD, SERIES = "The noise", "Reading files", "What is written", "The method", "Series"
+STORES = "Larger than memory"
+
+
+def one_of(*values: str) -> Callable[[], list[str]]:
+    """Return what the shell offers as values of an option."""
+    return lambda: list(values)
+
+
+RULES = ("hard", "soft", "firm", "garrote", "scad", "bridge")
+METHODS = ("mixture", "score", "jansen", "sure", "bootstrap", "little", "universal", "fdr", "cv")
 
 Columns = Annotated[
-    list[str] | None, typer.Option("--column", help="CSV: a column, by name or number from 1. May be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="NAME",
+        help="CSV: a column, by name or number from 1. May be repeated.",
+        rich_help_panel=FILES,
+    ),
 ]
-Rule = Annotated[str, typer.Option(help="hard, soft, firm, garrote, scad or bridge.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Rule = Annotated[
+    str,
+    typer.Option(metavar="NAME", help=f"{', '.join(RULES)}.", autocompletion=one_of(*RULES), rich_help_panel=METHOD),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.", rich_help_panel=OUTPUT)]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.", rich_help_panel=OUTPUT)]
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help page names no type of a flag, which takes no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the options and arguments."""
+        return without_flag_types(super().get_params(ctx))
+
+
+class PlainGroup(TyperGroup):
+    """The command above all others; its help page names no type of a flag either."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the options."""
+        return without_flag_types(super().get_params(ctx))
+
+
+def without_flag_types(params: Any) -> Any:
+    """Return parameters of a command; flags have an empty word for their value, and arguments show no type."""
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+        elif param.param_type_name == "argument":
+            param.display_type_rich = lambda ctx: None  # its name says enough
+    return params
 
 
 def parse_sigma(sigma: str) -> float | None:
@@ -28,6 +80,18 @@ def parse_sigma(sigma: str) -> float | None:
         msg = f"--sigma must be a positive number, got {sigma!r}. To have it estimated: --sigma auto."
         raise ValueError(msg)
     return level
+
+
+def parse_sigma_or_map(sigma: str) -> Any:
+    """Return the value of --sigma, None for ``auto``, or the numbers of a file: a level per entry."""
+    if not sigma.lower().endswith(io.suffixes()):
+        return parse_sigma(sigma)
+    return io.read(Path(sigma)).values
+
+
+def read_mask(mask: Path | None) -> Any:
+    """Return True where entries are left out: where the mask, a file, is 0. None if there is no mask."""
+    return None if mask is None else io.read(mask).values == 0
 
 
 def check_suffix(path: Path, option: str, suffixes: tuple[str, ...]) -> None:

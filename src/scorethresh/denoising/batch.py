@@ -55,3 +55,17 @@ class Batch:
             return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
 
         return Batch(cut(self.values), cut(self.valid), cut(self.weights), cut(self.guide))
+
+
+def joined_batches(batches: Sequence[Batch]) -> Batch:
+    """Return pieces of one shape as one batch."""
+
+    def join(name: str) -> Any:
+        parts = [getattr(batch, name) for batch in batches]
+        if all(part is None for part in parts):
+            return None
+        if name == "valid":  # where a piece has no gaps, all of it is valid
+            parts = [np.ones((1, *b.shape), bool) if p is None else p for p, b in zip(parts, batches, strict=True)]
+        return np.concatenate(parts)
+
+    return Batch(*(join(name) for name in ("values", "valid", "weights", "guide")))

@@ -15,7 +15,7 @@ from ..noise.level import estimate_sigma
 from ..risk.methods import Method, Selector
 from ..rules import Rule, as_rule
 from ..select.shrink import PosteriorMean, Shrunk
-from ..select.threshold import DEFAULT, Selection, select_threshold
+from ..select.threshold import DEFAULT, Selection, find_threshold
 
 __all__ = ["Thresholded", "threshold_coeffs"]
 
@@ -42,6 +42,9 @@ class Thresholded:
     coeffs: list[Any]
     selections: list[Any]
     sigma: float
+
+    def __repr__(self) -> str:
+        return f"<Thresholded: {len(self.coeffs)} levels of coefficients, sigma {self.sigma:.4g}>"
 
 
 def threshold_coeffs(
@@ -113,7 +116,7 @@ def _treatment(rule: Any, method: Any) -> Callable[..., Selection | Shrunk]:
     if rule == "posterior":
         rule = PosteriorMean()
     if not isinstance(rule, PosteriorMean):
-        return functools.partial(select_threshold, rule=as_rule(rule), method=method)
+        return functools.partial(find_threshold, rule=as_rule(rule), method=method)
     if method != DEFAULT:
         msg = f'rule="posterior" has no threshold to choose, got method={method!r}. Leave the method out.'
         raise ValueError(msg)

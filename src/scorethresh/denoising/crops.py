@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from .._arrays import cropped
+from .._validate import Array
 from .batch import Batch
+from .places import TILE_ENTRIES, Place
 
-# By the number of axes: entries of data that are treated as a whole, and of a tile of larger data. Larger tiles waste
-# less on margins and take more memory.
-TILE_ENTRIES = {1: 1 << 20, 2: 1 << 20, 3: 1 << 19}
 # Of larger data: side and number of the crops that a plan is fitted to. More take time, and stop mattering at some
 # million entries in all.
 CROP_SIDE = {1: 1 << 18, 2: 512, 3: 64}
@@ -21,8 +20,6 @@ SPREAD_CROPS = {1: 4, 2: 4, 3: 2}
 # an empty background may be missed by all others.
 VARIED_CROPS = 2
 BLOCK_SIDE = {1: 256, 2: 16, 3: 8}
-
-Place = tuple[slice, ...]
 
 
 def crops_of(batch: Batch) -> list[Place]:
@@ -33,10 +30,25 @@ def crops_of(batch: Batch) -> list[Place]:
     shape = batch.shape
     if math.prod(shape) <= TILE_ENTRIES[len(shape)]:
         return [(slice(None),) * len(shape)]
-    sides = [min(CROP_SIDE[len(shape)], n) for n in shape]
     ends = [(0, n) for n in shape]
     if batch.valid is not None:
-        ends = [(at.min(), at.max() + 1) for at in np.nonzero(batch.valid[0])]
+        ends = [(int(at.min()), int(at.max()) + 1) for at in np.nonzero(batch.valid[0])]
+    return crops_within(shape, ends, block_scores(batch))
+
+
+def crops_within(shape: Sequence[int], ends: Sequence[tuple[int, int]], scores: Array) -> list[Place]:
+    """Return crops of large data, spread between the ends of their valid part along each axis, and where they vary.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Of the data.
+    ends : sequence of (int, int)
+        Start and stop of the valid part along each axis.
+    scores : ndarray
+        What `block_scores` says of the data.
+    """
+    sides = [min(CROP_SIDE[len(shape)], n) for n in shape]
     starts, count = [], SPREAD_CROPS[len(shape)]
     for k in range(count):
         # Along the axes in different orders, so that crops do not line up.
@@ -45,14 +57,19 @@ def crops_of(batch: Batch) -> list[Place]:
         starts.append(
             [min(low + int(max(high - low - m, 0) * (p + 0.5) / count), n - m) for (low, high), m, n, p in ways]
         )
-    starts += highest_variance_crops(batch, sides)
+    starts += highest_variance_crops(scores, sides)
     return [tuple(slice(s, s + m) for s, m in zip(start, sides, strict=True)) for start in starts]
 
 
-def highest_variance_crops(batch: Batch, sides: list[int]) -> Iterator[list[int]]:
-    """Yield where the crops start that have the largest sum of log variances over their blocks; flat ones count 0."""
-    ndim = len(sides)
-    blocks = [min(BLOCK_SIDE[ndim], m) for m in sides]
+def block_sides(shape: Sequence[int]) -> list[int]:
+    """Return the sides of the blocks whose variance tells where data of a shape vary."""
+    return [min(BLOCK_SIDE[len(shape)], CROP_SIDE[len(shape)], n) for n in shape]
+
+
+def block_scores(batch: Batch, sides: Sequence[int] | None = None) -> Array:
+    """Return how much each block varies, or those of given sides: the log of its variance; 0 if it is flat."""
+    ndim = len(batch.shape)
+    blocks = block_sides(batch.shape) if sides is None else list(sides)
     counts = [n // b for n, b in zip(batch.shape, blocks, strict=True)]
     whole = [slice(count * b) for count, b in zip(counts, blocks, strict=True)]
     split = [n for pair in zip(counts, blocks, strict=True) for n in pair]
@@ -65,6 +82,12 @@ def highest_variance_crops(batch: Batch, sides: list[int]) -> Iterator[list[int]
     weights = batch.error_weights
     if weights is not None:
         score *= cropped(weights[0], whole).reshape(split).min(axis=inside)
+    return score
+
+
+def highest_variance_crops(score: Array, sides: Sequence[int]) -> Iterator[list[int]]:
+    """Yield where the crops of given sides start that have the largest sums of the scores of blocks."""
+    blocks = [min(BLOCK_SIDE[len(sides)], m) for m in sides]
     # Summed over crops that overlap by half.
     lengths = [m // b for m, b in zip(sides, blocks, strict=True)]
     steps = [max(length // 2, 1) for length in lengths]

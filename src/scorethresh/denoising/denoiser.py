@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _validate
+from .._containers import contained, in_units, values_of
+from .._lazy_data import lazy_module
 from .._progress import Progress
 from ..frames.wavelets import wavelet
-from ..noise.models import as_noise
+from ..noise.base import ChosenNoise
+from ..noise.named import as_noise
 from ..risk.methods import Method, Selector, as_method
 from ..risk.prediction import RiskSums
 from ..rules import Hard, Rule, as_rule
 from .batch import Batch
 from .crops import crops_of, universal_cap
+from .error_map import ErrorBlocks
+from .experts.bands import Band
 from .experts.fit_bands import fit_bands, fit_global
 from .experts.nonlocal_ridge import REPORTS
 from .layout import Layout, read_layout
+from .many import denoise_many
+from .noise_sample import is_sampled, noise_sample, outlier_levels, with_outliers
+from .places import tiles_of
 from .plan import FittedPlan, PlanOptions, fit_plan
 from .result import Denoised
 from .stabilise import Stabilised, stabilise
-from .tiles import DenoisedChannel, denoise_tiles, denoise_whole, tiles_of
+from .tiles import DenoisedChannel, denoise_tiles, denoise_whole
+from .verdict import Verdict, judge
 from .way_back import WayBack
 
 __all__ = ["Denoiser", "denoise"]
 
+# The verdict on data that stay as they are.
+NO_NOISE = "No noise was found. The data were left as they are."
+
 # How the thresholds of wavelet bands are chosen.
 CHOICES = {"blend": fit_bands, "fast": fit_bands, "bands": fit_bands, "global": fit_global}
+Choose = Literal["blend", "fast", "bands", "global"]
 # Those that blend experts.
 BLENDS = ("blend", "fast")
 
@@ -56,20 +70,22 @@ class Denoiser:
     """
 
     sigma: Any = None
-    choose: str = "blend"
+    choose: Choose = "blend"
     wavelet: str | None = None
     levels: int | None = None
     undecimated: bool = True
     rule: str | Rule = "hard"
     method: str | Method | Selector | None = None
-    noise: Any = "white"
+    noise: Any = "auto"
     channel_axis: int | None = None
     mask: Any = None
-    progress: bool = False
+    batch_axis: int | None = None
+    pooled: bool = False
+    progress: bool | float = False
 
     def __post_init__(self) -> None:
         _validate.choice("choose", self.choose, CHOICES)
-        as_noise(self.noise, self.sigma)
+        as_noise(self.noise, values_of(self.sigma))
         method = None if self.method is None else as_method(self.method)
         if self.wavelet is not None:
             wavelet(self.wavelet)
@@ -83,15 +99,26 @@ class Denoiser:
             msg = f"{self.method!r} estimates no risk, which one threshold for all bands needs. Use choose='bands'."
             raise ValueError(msg)
 
-    def stabilised(self, y: Any) -> tuple[Layout, Stabilised | None]:
-        """Return the layout of y, and y with noise of level 1: None if there is no noise in it."""
+    def stabilised(self, y: Any) -> tuple[Layout, ChosenNoise, Stabilised | None]:
+        """Return the layout of y, the noise model, and y with noise of level 1: None if there is no noise in it."""
         layout = read_layout(y, self.channel_axis, self.mask)
-        noise = as_noise(self.noise, self.sigma)
+        noise = as_noise(self.noise, in_units(self.sigma, None))
         if noise.slices:
             with_slices = layout.with_slices_as_channels()
             if with_slices is not layout:
                 layout, noise = with_slices, noise.of_slices()
-        return layout, stabilise(layout, noise)
+        if not (noise.sampled and is_sampled(layout.shape)):
+            chosen = noise.chosen_for(layout.values, layout.missing)
+            layout = dataclasses.replace(layout, outliers=chosen.outliers)
+            return layout, chosen, stabilise(layout, chosen.model)
+        whole = layout
+        sample = noise_sample(layout.shape, lambda places: [whole.crop(place) for place in places])
+        chosen = noise.chosen_for(sample.values, sample.missing)
+        if noise.finds_outliers:
+            layout = with_outliers(layout, outlier_levels(sample))
+        sample = dataclasses.replace(sample, outliers=chosen.outliers)
+        chosen = ChosenNoise(chosen.model, layout.outliers, chosen.remarks)
+        return layout, chosen, stabilise(layout, chosen.model, sample)
 
     def run(self, y: Any) -> Denoised:
         """Denoise y.
@@ -106,10 +133,20 @@ class Denoiser:
         Denoised
             The estimate, the predicted error and its standard error, bands, weights and plans.
         """
-        layout, stabilised = self.stabilised(y)
-        options = self._options(complex_data=layout.values.shape[1] > 1)
+        container = contained(y)
+        if container is not None:
+            plain = dataclasses.replace(self, sigma=in_units(self.sigma, container.units))
+            inside = plain.run(container.values)
+            return dataclasses.replace(inside, estimate=container.wrap(inside.estimate))
+        lazy = lazy_module(y)
+        if lazy is not None:
+            return lazy.run(self, y)  # type: ignore[no-any-return]
+        if self.batch_axis is not None:
+            return denoise_many(dataclasses.replace(self, batch_axis=None), y, self.batch_axis, pooled=self.pooled)
+        layout, chosen, stabilised = self.stabilised(y)
+        options = self.plan_options(complex_data=layout.values.shape[1] > 1)
         if stabilised is None:
-            return Denoised(layout.unchanged(), 0.0, 0.0, 0.0, (), {})
+            return Denoised(layout.unchanged(), 0.0, 0.0, 0.0, (), {}, noise=chosen.model, verdict=NO_NOISE)
         values, back = stabilised
         fitted: list[FittedPlan] = []
         denoised: list[DenoisedChannel] = []
@@ -121,10 +158,14 @@ class Denoiser:
                 denoised.append(found)
                 if k == 0 and back.rotation is not None and options.refined:
                     guide = found.local  # the mean of the channels, in which patches of all are compared
+        verdict = judge(chosen, back, values[0], denoised[0].value)
+        for failure in verdict.failures:
+            warnings.warn(failure, _validate.AssumptionWarning, stacklevel=2)
         del values, stabilised, channel, guide  # frees memory before the way back needs some
-        return _result(back, fitted, denoised)
+        return _result(back, chosen, verdict, fitted, denoised)
 
-    def _options(self, *, complex_data: bool) -> PlanOptions:
+    def plan_options(self, *, complex_data: bool) -> PlanOptions:
+        """Return what the user chose, as objects."""
         rule, method = as_rule(self.rule), None if self.method is None else as_method(self.method)
         if complex_data and not (isinstance(rule, Hard) and method is None):
             msg = "complex data are thresholded by their modulus, hard, with SCORE. Leave out rule and method."
@@ -165,41 +206,68 @@ def denoise_channel(
     return fitted, found
 
 
-def _result(back: WayBack, fitted: list[FittedPlan], denoised: list[DenoisedChannel]) -> Denoised:
+def named_bands(fitted: Sequence[FittedPlan]) -> tuple[Band, ...]:
+    """Return the bands of all channels, with the channel they are of if there are several."""
+    several = len(fitted) > 1
+    pairs = ((k, band) for k, some in enumerate(fitted) for band in some.bands)
+    return tuple(dataclasses.replace(band, channel=k if several else None) for k, band in pairs)
+
+
+def named_weights(fitted: Sequence[FittedPlan]) -> dict[str, float]:
+    """Return the weights of all experts by their names, with the channel if there are several."""
+    several = len(fitted) > 1
+    pairs = ((k, pair) for k, some in enumerate(fitted) for pair in some.plan.named_weights.items())
+    return {f"channel {k} {name}" if several else name: weight for k, (name, weight) in pairs}
+
+
+def _result(
+    back: WayBack, chosen: ChosenNoise, verdict: Verdict, fitted: list[FittedPlan], denoised: list[DenoisedChannel]
+) -> Denoised:
     """Return everything in the units and the layout of y."""
     restored = back.restore(np.stack([found.value for found in denoised]))
     sums = sum((found.sums for found in denoised), RiskSums())
-    prediction = back.predict(sums, restored, fitted[0].plan.filter_ratio)
-    several = len(fitted) > 1
-    bands = [
-        dataclasses.replace(band, channel=k if several else None)
-        for k, some in enumerate(fitted)
-        for band in some.bands
-    ]
-    weights = {
-        f"channel {k} {name}" if several else name: weight
-        for k, some in enumerate(fitted)
-        for name, weight in some.plan.named_weights.items()
-    }
-    plans = tuple(some.plan for some in fitted)
-    return Denoised(restored.estimate, back.sigma, prediction.mse, prediction.stderr, tuple(bands), weights, plans)
+    prediction = back.predict(sums, back.entry_sums(restored), fitted[0].plan.filter_ratio)
+    covariance = back.covariances[0]
+    blocks = ErrorBlocks(
+        back.layout.shape,
+        np.sum([found.blocks for found in denoised], axis=0),
+        covariance.mean_squared_power / covariance.variance**2,
+        fitted[0].plan.filter_ratio,
+        prediction.mse,
+    )
+    return Denoised(
+        restored.estimate,
+        back.sigma,
+        prediction.mse,
+        prediction.stderr,
+        named_bands(fitted),
+        named_weights(fitted),
+        tuple(some.plan for some in fitted),
+        noise=chosen.model.with_measured(back.stabiliser),
+        verdict=str(verdict),
+        warnings=verdict.failures,
+        outliers=0 if chosen.outliers is None else int(np.count_nonzero(chosen.outliers)),
+        error_blocks=blocks,
+    )
 
 
 def denoise(
     y: Any,
     *,
     sigma: Any = None,
-    choose: str = "blend",
+    choose: Choose = "blend",
     wavelet: str | None = None,
     levels: int | None = None,
     undecimated: bool = True,
     rule: str | Rule = "hard",
     method: str | Method | Selector | None = None,
-    noise: Any = "white",
+    noise: Any = "auto",
     channel_axis: int | None = None,
     mask: Any = None,
-    progress: bool = False,
-) -> NDArray[Any]:
+    batch_axis: int | None = None,
+    pooled: bool = False,
+    progress: bool | float = False,
+) -> Any:
     """Remove noise from a signal, an image or a volume.
 
     Parameters
@@ -225,9 +293,11 @@ def denoise(
         What is done to the coefficients of wavelets, for ``"bands"`` and ``"global"``.
     method : str or Method, optional
         How their thresholds are chosen. By default SCORE for bands of 16384 coefficients or more, else the mixture.
-    noise : {"white", "poisson", "correlated"}, NoiseModel or array_like
-        ``"poisson"``: y holds counts. ``"correlated"``: stationary noise, its spectrum estimated from flat regions. An
-        array is the power spectrum, ``E |fftn(w)|^2 / w.size`` on the grid of `numpy.fft.fftn`.
+    noise : {"auto", "white", "correlated", "camera", "poisson", "rician", "speckle"}, NoiseModel or array_like
+        ``"auto"``: what fits the data, see `Denoised.noise`; white noise if `sigma` is given. Outliers of images and
+        volumes, such as dead pixels, are then replaced. ``"correlated"``: stationary noise, its spectrum estimated from
+        flat regions. ``"camera"``: its variance grows with the signal, see `CameraNoise`. ``"poisson"``: y holds
+        counts. An array is the power spectrum, ``E |fftn(w)|^2 / w.size`` on the grid of `numpy.fft.fftn`.
     channel_axis : int, optional
         The axis of colours or other channels. Channels of similar noise are decorrelated by an orthonormal transform.
         Constant ones are left as they are. If None, an axis of length at most 8 (2 in a picture) is treated as
@@ -235,13 +305,22 @@ def denoise(
     mask : array_like of bool, optional
         True where entries are missing. They are filled in before and given back as they were, in all channels if one
         is missing. Constant regions, such as a background that was set to 0, are treated alike.
-    progress : bool
-        Whether to show a progress bar on standard error.
+    batch_axis : int, optional
+        The axis along which many data of one shape lie, such as beats or spectra. Each is denoised by itself, with its
+        own noise level, thresholds and prediction. `sigma` may be one number per sample, or a map for each; so may
+        `mask`.
+    pooled : bool
+        Whether the data of a batch share noise, thresholds and weights, which are then chosen on all of them. It is far
+        faster, and better for short signals that are alike.
+    progress : bool or float
+        Whether to show a progress bar, by tqdm: on standard error, or in a notebook. A number shows it only if the work
+        takes more than that many seconds.
 
     Returns
     -------
     ndarray
-        With the shape and dtype of y; a masked array if y is one.
+        With the shape and dtype of y; a masked array if y is one. A Series or DataFrame of pandas keeps its index, a
+        quantity of pint its units.
 
     See Also
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +33,22 @@ class Layout:
         The axis of y that the channels come from.
     masked : MaskedArray, optional
         y itself, if it was one.
+    outliers : ndarray of bool, optional
+        (*shape), True where an entry is known but says nothing. It is estimated from its neighbours.
     """
 
     values: NDArray[Any]
     missing: NDArray[np.bool_] | None
     channel_axis: int | None
     masked: Any = None
+    outliers: NDArray[np.bool_] | None = None
+
+    @property
+    def unknown(self) -> NDArray[np.bool_] | None:
+        """Where entries are missing or outliers; None if none is."""
+        if self.missing is None or self.outliers is None:
+            return self.outliers if self.missing is None else self.missing
+        return self.missing | self.outliers
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -51,6 +61,7 @@ class Layout:
             self,
             values=cropped(self.values, place),
             missing=None if self.missing is None else self.missing[place],
+            outliers=None if self.outliers is None else self.outliers[place],
             masked=None,
         )
 
@@ -111,15 +122,23 @@ def read_layout(y: Any, channel_axis: int | None, mask: Any) -> Layout:
     else:
         a = np.asarray(y)
         mask = None if mask is None else np.asarray(mask)
-    _check_dtypes(a, mask)
-    a, mask = _with_channels_first(a, mask, channel_axis)
-    parts = np.stack([a.real, a.imag], axis=1).astype(a.real.dtype, copy=False) if a.dtype.kind == "c" else a[:, None]
+    check_dtypes(a, mask)
+    a, mask = with_channels_first(a, mask, channel_axis)
+    parts = as_parts(a)
     missing = _missing(parts, mask)
     _check_range(parts, missing)
     return Layout(parts, missing, channel_axis, masked)
 
 
-def _check_dtypes(a: NDArray[Any], mask: NDArray[Any] | None) -> None:
+def as_parts(a: NDArray[Any]) -> NDArray[Any]:
+    """Return (channels, *shape) as (channels, parts, *shape)."""
+    if a.dtype.kind != "c":
+        return a[:, None]
+    return np.stack([a.real, a.imag], axis=1).astype(a.real.dtype, copy=False)
+
+
+def check_dtypes(a: NDArray[Any], mask: NDArray[Any] | None) -> None:
+    """Refuse data that are no numbers, masks that are no booleans, and empty data."""
     if a.dtype.kind not in "iufc":
         msg = f"y must hold numbers, got dtype {a.dtype}. Convert it first: np.asarray(y, dtype=float)."
         raise TypeError(msg)
@@ -131,7 +150,7 @@ def _check_dtypes(a: NDArray[Any], mask: NDArray[Any] | None) -> None:
         raise ValueError(msg)
 
 
-def _with_channels_first(
+def with_channels_first(
     a: NDArray[Any], mask: NDArray[Any] | None, channel_axis: int | None
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return y as (channels, *shape) and the mask as (*shape)."""
@@ -142,7 +161,7 @@ def _with_channels_first(
             msg = f"channel_axis must be an axis of y, which has {a.ndim}, got {channel_axis!r}. For the last axis: -1."
             raise ValueError(msg)
         if mask is not None and mask.shape == a.shape:
-            mask = np.asarray(mask.any(axis=channel_axis))
+            mask = cast(Any, mask.any(axis=channel_axis))  # lazy if the mask is
         a = np.moveaxis(a, channel_axis, 0)
     else:
         a = a[None]
@@ -168,12 +187,20 @@ def _missing(parts: NDArray[Any], mask: NDArray[np.bool_] | None) -> NDArray[np.
         if mask is not None:
             infinite &= ~mask
         if infinite.any():
-            msg = f"y holds {np.count_nonzero(infinite)} infinite entries. Mark them as missing: mask=~np.isfinite(y)."
-            raise ValueError(msg)
+            raise infinite_entries(int(np.count_nonzero(infinite)))
     if mask is not None and mask.all():
-        msg = "every entry of y is missing: NaN or masked. Pass at least one."
-        raise ValueError(msg)
+        raise nothing_known()
     return mask if mask is not None and mask.any() else None
+
+
+def infinite_entries(count: int) -> ValueError:
+    """Return the error for infinite entries."""
+    return ValueError(f"y holds {count} infinite entries. Mark them as missing: mask=~np.isfinite(y).")
+
+
+def nothing_known() -> ValueError:
+    """Return the error for data without known entries."""
+    return ValueError("every entry of y is missing: NaN or masked. Pass at least one.")
 
 
 def _check_range(parts: NDArray[Any], missing: NDArray[np.bool_] | None) -> None:
@@ -181,7 +208,11 @@ def _check_range(parts: NDArray[Any], missing: NDArray[np.bool_] | None) -> None
     if parts.dtype.kind != "f" or parts.dtype.itemsize < 8:
         return
     known: Any = True if missing is None else ~missing
-    largest = float(max(parts.max(initial=0.0, where=known), -parts.min(initial=0.0, where=known)))
+    check_largest(float(max(parts.max(initial=0.0, where=known), -parts.min(initial=0.0, where=known))))
+
+
+def check_largest(largest: float) -> None:
+    """Refuse a magnitude whose square leaves the range of doubles."""
     if largest and not SMALLEST <= largest <= LARGEST:
         msg = (
             f"the largest magnitude in y is {largest:.3g}, beyond the range from {SMALLEST:g} to {LARGEST:g} in which "

@@ -18,7 +18,7 @@ from ..rules import Rule
 from .aggregate import blend, blend_values, least_risk_weights
 from .batch import Batch
 from .experts.bands import Band, BandThresholds, FrameNoise
-from .experts.decisions import decisions_for
+from .experts.decisions import Decisions, decisions_for
 from .experts.fit_bands import FittedBands, fit_bands
 from .experts.windows import FIRST_STAGE, SECOND_STAGE, GuidedWindows, WindowThresholds, windows_for
 from .local import LocalExperts, LocalValues
@@ -39,7 +39,10 @@ BLEND_RATIO = FilterRatio(1.0, 0.3)
 
 @dataclass(frozen=True, eq=False)
 class PlanOptions:
-    """What the user chose: a blend, perhaps `refined`, or thresholds by `fit` alone; in which frame and how."""
+    """What the user chose: a blend, perhaps `refined`, or thresholds by `fit` alone; in which frame and how.
+
+    `decide` returns the decisions for a number of parts, a rule and a method.
+    """
 
     blended: bool
     refined: bool
@@ -49,6 +52,7 @@ class PlanOptions:
     undecimated: bool
     rule: Rule
     method: Method | Selector | None
+    decide: Callable[..., Decisions] = decisions_for
 
     def frames(self, shape: tuple[int, ...]) -> list[Frame]:
         """Return the wavelet frames for data of a shape."""
@@ -73,7 +77,7 @@ class PlanOptions:
         return levels
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """Experts with all their parameters, and the weights of their blend. Frozen and picklable; `apply` is pure.
 
@@ -116,6 +120,10 @@ class Plan:
         local = 1 - sum(last.values())
         return {e.name: local * w for e, w in zip(self.experts.blended, self.weights, strict=True)} | last
 
+    def __repr__(self) -> str:
+        weights = self.named_weights or {self.experts.thresholds[0].name: 1.0}
+        return f"<Plan: {', '.join(f'{name} {weight:.1%}' for name, weight in weights.items())}>"
+
     def apply(self, batch: Batch) -> Estimate:
         """Return the estimate of a batch with its divergence."""
         local = self.local(batch)
@@ -153,7 +161,7 @@ def fit_plan(
     cap : float
         The largest threshold, over the noise level of its band.
     """
-    decisions = decisions_for(batch.values.shape[1], options.rule, options.method)
+    decisions = options.decide(batch.values.shape[1], options.rule, options.method)
     # What borders do to the variance is computed for undecimated frames only.
     noises = [
         FrameNoise.make(frame, covariance, len(shape), shape if options.undecimated else None)

@@ -73,11 +73,12 @@ def fit_refinement(
     patches = PATCHES[len(batch.shape)]
     if not isinstance(covariance, White) or not patches.fit(batch.shape):
         return None
-    expert, steps = NonlocalRidge.fit(patches, covariance.variance**0.5, batch, local.value)
-    still = steps if probe.whole else expert.steps(Batch(probe.y, guide=probe.guide), pilots[0])
+    noise = probe.noise if probe.whole else None
+    expert, steps = NonlocalRidge.fit(patches, covariance.variance**0.5, batch, local.value, noise)
+    still = steps if probe.whole else expert.steps(Batch(probe.y, guide=probe.guide), pilots[0], probe.noise)
     moves = zip(probe.moved, pilots[1:], strict=True)
     moved = thread_map(lambda move: expert.apply(Batch(move[0], guide=probe.guide), move[1]).value, moves)
-    correction = probe.ratio(probe.derivative(still.value, moved), expert.response(still, probe.noise))
+    correction = probe.ratio(probe.derivative(still.value, moved), still.response)
     divergences = [e.total_divergence(batch.error_weights) for e in (local, steps.estimate)]
     divergences[1] *= correction
     weight = float(least_risk_weights(batch, [local.value, steps.value], divergences)[1])

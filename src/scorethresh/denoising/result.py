@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _validate
+from .._containers import values_of
 from .._validate import Array
+from ..noise.base import NoiseModel
+from ..noise.models import WhiteNoise
+from .error_map import ErrorBlocks
 from .experts.bands import Band
 from .plan import Plan
 
@@ -27,7 +30,8 @@ class Denoised:
     Attributes
     ----------
     estimate : ndarray
-        The denoised data, with the shape, dtype and units of y. A masked array if y was one.
+        The denoised data, with the shape, dtype and units of y. A masked array if y was one; so are Series and
+        DataFrames of pandas, and quantities of pint.
     sigma : float or ndarray
         The noise level, given or estimated; one per channel if there are channels. For Poisson noise 1, that of the
         stabilised data.
@@ -35,26 +39,62 @@ class Denoised:
         Prediction of the mean squared error per entry (of one part, if y is complex), in the units of y squared. Below
         zero it says that `sigma` is too large.
     stderr : float
-        Standard error of `predicted_mse`, for a known noise level.
+        Standard error of `predicted_mse`. If the noise level was estimated, its uncertainty is part of it.
     bands : tuple of Band
         Threshold, noise level, kept fraction and risk curve of every wavelet band, in units of `sigma`.
     weights : dict
         The weight of each expert in the blend, per channel.
     plans : tuple of Plan
         What was done, per channel: frozen, picklable, to be applied to other tiles.
+    noise : NoiseModel
+        The noise model that was used: the one given, or that which fits the data.
+    verdict : str
+        Whether the noise model holds, in words, and what to do if it does not.
+    warnings : tuple of str
+        The assumptions that fail, one sentence each. They were shown as `AssumptionWarning` too.
+    outliers : int
+        Entries that were replaced because they stand alone far from their neighbours.
+    error_blocks : ErrorBlocks, optional
+        What `error_map` is drawn from.
 
     See Also
     --------
     Denoiser : makes it.
     """
 
-    estimate: NDArray[Any]
+    estimate: Any
     sigma: float | Array
     predicted_mse: float
     stderr: float
     bands: tuple[Band, ...]
     weights: dict[str, float]
-    plans: tuple[Plan, ...] = field(default=())
+    plans: tuple[Plan, ...] = ()
+    noise: NoiseModel = field(default_factory=WhiteNoise)
+    verdict: str = ""
+    warnings: tuple[str, ...] = ()
+    outliers: int = 0
+    error_blocks: ErrorBlocks | None = None
+
+    def error_map(self) -> Array:
+        """Return the predicted squared error at every entry, in the units of y squared.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of one channel, averaged over channels; its mean is `predicted_mse` if no entry is missing.
+            Each value tells about a neighbourhood: a Gaussian of standard deviation 12 pixels in images, 6 voxels in
+            volumes, 96 samples in signals. Zeros if there was no noise.
+
+        Notes
+        -----
+        Take the root for an error in the units of y. Within a neighbourhood, errors are larger at edges.
+        """
+        if self.error_blocks is None:
+            if np.ndim(self.predicted_mse):
+                msg = "there is no map of the error of a batch. Denoise one sample by itself: Denoiser(...).run(y[k])."
+                raise ValueError(msg)
+            return np.zeros(np.shape(self.estimate))
+        return self.error_blocks.map()
 
     def predicted_psnr(self, data_range: float | None = None) -> float:
         """Return the predicted peak signal-to-noise ratio in decibels.
@@ -71,7 +111,8 @@ class Denoised:
             Infinity if no error is predicted, or if the estimate is constant.
         """
         if data_range is None:
-            estimate = np.abs(self.estimate) if np.iscomplexobj(self.estimate) else self.estimate
+            estimate = values_of(self.estimate)
+            estimate = np.abs(estimate) if np.iscomplexobj(estimate) else estimate
             known = np.ma.getdata(estimate)[np.isfinite(estimate)].astype(np.float64)
             data_range = PEAKS.get(estimate.dtype.name) or float(np.ptp(known))
             if not data_range:
@@ -80,17 +121,25 @@ class Denoised:
             return math.inf
         return 10 * math.log10(_validate.positive(data_range, "data_range") ** 2 / self.predicted_mse)
 
-    def plot(self, y: Any = None, axes: Any = None, *, channel_axis: int | None = None) -> Any:
-        """Draw y, the estimate and what was removed: `scorethresh.viz.plot_denoised`."""
+    def plot(self, y: Any = None, axes: Any = None, *, channel_axis: int | None = None, error: bool = False) -> Any:
+        """Draw y, the estimate, what was removed and the map of errors: `scorethresh.viz.plot_denoised`."""
         from ..viz.plot import plot_denoised
 
-        return plot_denoised(self, y, axes, channel_axis=channel_axis)
+        return plot_denoised(self, y, axes, channel_axis=channel_axis, error=error)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a small picture, the verdict, the numbers."""
+        from ..viz.notebook import denoised_html
+
+        return denoised_html(self)
 
     def __repr__(self) -> str:
+        estimate = values_of(self.estimate)
         low, high = np.min(self.sigma), np.max(self.sigma)
         level = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
         kept = f", {np.mean([b.kept for b in self.bands]):.1%} of their coefficients kept" if self.bands else ""
         return (
-            f"<Denoised: {' x '.join(map(str, self.estimate.shape))} {self.estimate.dtype}, sigma {level}; predicted "
-            f"mse {self.predicted_mse:.4g} +- {self.stderr:.2g}; {len(self.bands)} bands{kept}>"
+            f"<Denoised: {' x '.join(map(str, estimate.shape))} {estimate.dtype}, {self.noise.name}, "
+            f"sigma {level}; predicted mse {np.mean(self.predicted_mse):.4g} +- {np.mean(self.stderr):.2g}; "
+            f"{len(self.bands)} bands{kept}. {self.verdict}>"
         )

@@ -12,19 +12,14 @@ from .._arrays import Floats
 from .._validate import Array
 from ..frames.dct import dct_matrix
 from ..frames.padding import fill_gaps
+from ..noise.base import NoiseModel
 from ..noise.clipping import find_clip_limits, near_clip_limits
 from ..noise.covariance import Covariance, White
-from ..noise.models import NoiseModel, channel_levels
+from ..noise.models import channel_levels
 from ..noise.stabilisers import Stabiliser
 from .layout import Layout
+from .regions import MIN_REGION, noise_free_mask
 from .way_back import WayBack
-
-# Entries along each axis of the smallest constant region that is taken for a filled background, by the number of
-# axes. Smaller ones may be alike by chance where a camera rounds; larger ones would leave narrow backgrounds noisy.
-MIN_REGION = {1: 16, 2: 5, 3: 3}
-# If fewer entries than this share equal their neighbours, no region is looked for. It saves time, and misses regions
-# that are small against the data.
-MIN_EQUAL_SHARE = 1e-3
 
 # Channels are rotated into each other if their noise levels differ by at most this factor. Rotation spreads errors
 # evenly over the channels: a noisy one gets worse if the others need less smoothing. On crops of astronaut, chelsea and
@@ -48,59 +43,112 @@ class Stabilised(NamedTuple):
     back: WayBack
 
 
-def stabilise(layout: Layout, noise: NoiseModel) -> Stabilised | None:
-    """Return data with noise of level 1 in every entry, or None if they hold no noise."""
-    model = noise.laid_out(layout.values, layout.channel_axis, layout.missing)
-    noisy = np.array([not (model.spares_constants and _is_constant(c, layout.missing)) for c in layout.values])
+class Centre(NamedTuple):
+    """What is subtracted from stabilised values, per channel, and the precision in which they are treated."""
+
+    offset: Array
+    dtype: Any
+
+
+def stabilise(
+    layout: Layout, noise: NoiseModel, sample: Layout | None = None, stabiliser: Stabiliser | None = None
+) -> Stabilised | None:
+    """Return data with noise of level 1 in every entry, or None if they hold no noise.
+
+    The noise is measured on the data, or on a sample of them, unless a stabiliser is known.
+    """
+    unknown, sample = layout.unknown, layout if sample is None else sample
+    model = noise.laid_out(layout.values, layout.channel_axis, unknown)
+    noisy = np.array([not (model.spares_constants and is_constant_channel(c, sample.unknown)) for c in sample.values])
     if not noisy.any():
         return None
-    y = layout.values if noisy.all() else layout.values[noisy]
-    y = y.view()
-    y.flags.writeable = False  # a model of the user's must not change the data
-    model = model.of_channels(noisy)
-    stabiliser: Any = model.measure(y, layout.missing)
+    y, model = chosen_channels(layout.values, noisy), model.of_channels(noisy)
+    sample_y = chosen_channels(sample.values, noisy)
+    if stabiliser is None:
+        stabiliser = measured_stabiliser(model, sample_y, sample.unknown)
     if stabiliser is None:
         return None
-    if not isinstance(stabiliser, Stabiliser):
-        name = type(model).__name__
-        msg = f"{name}.measure must return a Stabiliser, or None if there is no noise, got {stabiliser!r}."
-        raise TypeError(msg)
-    excluded = noise_free_mask(y, layout.missing) if model.spares_constants else layout.missing
+    excluded = excluded_entries(model, stabiliser, y, unknown)
     if excluded is not None and excluded.all():
         return None
     limits = -math.inf, math.inf
     if model.clips and y.shape[1] == 1:
-        limits = find_clip_limits(y if excluded is None else y[..., ~excluded])
-    values, offset = _centred(stabiliser, y, excluded)
-    rotation = _rotation(stabiliser, len(y))
-    if rotation is not None:
-        values = np.tensordot(rotation.astype(values.dtype), values, axes=1)
-    values = np.ascontiguousarray(values)
+        limits = allowed_limits(find_clip_limits(y if excluded is None else y[..., ~excluded]), stabiliser)
+    centre = None
+    if sample is not layout and stabiliser.scale.size <= len(y):  # as for data in chunks, so that results agree
+        centre = centred(stabiliser, sample_y, excluded_entries(model, stabiliser, sample_y, sample.unknown))[1]
+    values, centre = centred(stabiliser, y, excluded, centre)
+    rotation = rotation_of(stabiliser, len(y))
+    values = rotated(rotation, values)
     covariances = (stabiliser.covariance,) * len(y)
     if rotation is not None and model.checks_channels:
-        out = excluded
-        if any(map(math.isfinite, limits)):
-            near = near_clip_limits(y, stabiliser.scale, limits)
-            out = near if excluded is None else near | excluded
-        covariances = _rotated_covariances(values, out, stabiliser.covariance)
+        if sample is layout:
+            covariances = rotated_covariances(values, y, excluded, stabiliser, limits)
+        else:
+            covariances = sampled_covariances(model, stabiliser, rotation, sample_y, sample.unknown, limits)
     valid = None if excluded is None else ~excluded
-    return Stabilised(values, WayBack(layout, noisy, stabiliser, offset, rotation, covariances, limits, valid))
+    return Stabilised(values, WayBack(layout, noisy, stabiliser, centre.offset, rotation, covariances, limits, valid))
 
 
-def _centred(stabiliser: Stabiliser, y: NDArray[Any], excluded: NDArray[np.bool_] | None) -> tuple[Floats, Array]:
-    """Return stabilised values less their mean per channel, gaps filled; and these means."""
+def chosen_channels(values: NDArray[Any], noisy: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return the channels that hold noise, as a view if all do; it cannot be written to."""
+    y = values.view() if noisy.all() else values[noisy]
+    y.flags.writeable = False  # a model of the user's must not change the data
+    return y
+
+
+def measured_stabiliser(model: NoiseModel, y: NDArray[Any], unknown: NDArray[np.bool_] | None) -> Stabiliser | None:
+    """Return what the model says of data, checked; None if there is no noise."""
+    stabiliser: Any = model.measure(y, unknown)
+    if stabiliser is not None and not isinstance(stabiliser, Stabiliser):
+        name = type(model).__name__
+        msg = f"{name}.measure must return a Stabiliser, or None if there is no noise, got {stabiliser!r}."
+        raise TypeError(msg)
+    return stabiliser
+
+
+def excluded_entries(
+    model: NoiseModel, stabiliser: Stabiliser, y: NDArray[Any], unknown: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    """Return which entries, (*shape), are unknown or hold no noise; None if all hold noise."""
+    excluded = noise_free_mask(y, unknown) if model.spares_constants else unknown
+    constant_noise = stabiliser.may_be_constant(y) if excluded is not unknown else None
+    if excluded is None or constant_noise is None:
+        return excluded
+    return excluded & ~constant_noise if unknown is None else excluded & ~constant_noise | unknown
+
+
+def allowed_limits(limits: tuple[float, float], stabiliser: Stabiliser) -> tuple[float, float]:
+    """Return clip limits, without one that the stabiliser allows for itself."""
+    return -math.inf if stabiliser.has_floor else limits[0], limits[1]
+
+
+def centred(
+    stabiliser: Stabiliser, y: NDArray[Any], excluded: NDArray[np.bool_] | None, centre: Centre | None = None
+) -> tuple[Floats, Centre]:
+    """Return stabilised values less their mean per channel, gaps filled; and these means, unless they are given."""
     with np.errstate(invalid="ignore", divide="ignore"):  # excluded entries may have no root or logarithm
         values = stabiliser.forward(y)
     if excluded is not None:
         values = fill_gaps(values, excluded)
-    offset = values.mean(axis=tuple(range(1, values.ndim)), keepdims=True, dtype=np.float64)
-    values -= offset.astype(values.dtype)
-    if values.dtype == np.float64 and max(values.max(), -values.min()) < SINGLE_RANGE:
-        values = values.astype(np.float32)
-    return values, offset
+    given = centre is not None
+    if centre is None:
+        offset = values.mean(axis=tuple(range(1, values.ndim)), keepdims=True, dtype=np.float64)
+        centre = Centre(offset, values.dtype)
+    values -= centre.offset.astype(values.dtype)
+    if not given and values.dtype == np.float64 and max(values.max(), -values.min()) < SINGLE_RANGE:
+        centre = Centre(centre.offset, np.float32)
+    return values.astype(centre.dtype, copy=False), centre
 
 
-def _rotation(stabiliser: Stabiliser, channels: int) -> Array | None:
+def rotated(rotation: Array | None, values: Floats) -> Floats:
+    """Return the channels rotated into each other, contiguous."""
+    if rotation is not None:
+        values = np.tensordot(rotation.astype(values.dtype), values, axes=1)
+    return np.ascontiguousarray(values)
+
+
+def rotation_of(stabiliser: Stabiliser, channels: int) -> Array | None:
     """Return the DCT across channels, which decorrelates colours; None if channels are better treated alone."""
     if channels == 1 or not stabiliser.rotates:
         return None
@@ -108,43 +156,42 @@ def _rotation(stabiliser: Stabiliser, channels: int) -> Array | None:
     return dct_matrix(channels) if levels.max() <= MOST_LEVEL_RATIO * levels.min() else None
 
 
-def _rotated_covariances(
-    values: Floats, excluded: NDArray[np.bool_] | None, covariance: Covariance
+def rotated_covariances(
+    values: Floats,
+    y: NDArray[Any],
+    excluded: NDArray[np.bool_] | None,
+    stabiliser: Stabiliser,
+    limits: tuple[float, float],
 ) -> tuple[Covariance, ...]:
-    """Return the covariance of every rotated channel.
+    """Return the covariance of every rotated channel; `values` are rotated, `y` is not.
 
     They differ if channels share their noise, as in grey stored as colours.
     """
+    covariance = stabiliser.covariance
+    if any(map(math.isfinite, limits)):
+        near = near_clip_limits(y, stabiliser.scale, limits)
+        excluded = near if excluded is None else near | excluded
     if excluded is not None and excluded.mean() >= MOST_EXCLUDED:
         return (covariance,) * len(values)
-    found = channel_levels(values, excluded).ravel()
+    found = channel_levels(values, excluded, peaks=False)[0].ravel()
     return tuple(covariance if abs(level - 1) < LEVEL_TOLERANCE else White(max(level, LEAST_LEVEL)) for level in found)
 
 
-def _is_constant(channel: NDArray[Any], missing: NDArray[np.bool_] | None) -> bool:
+def sampled_covariances(
+    model: NoiseModel,
+    stabiliser: Stabiliser,
+    rotation: Array,
+    y: NDArray[Any],
+    unknown: NDArray[np.bool_] | None,
+    limits: tuple[float, float],
+) -> tuple[Covariance, ...]:
+    """Return the covariance of every rotated channel, told by a sample of the data."""
+    excluded = excluded_entries(model, stabiliser, y, unknown)
+    values = rotated(rotation, centred(stabiliser, y, excluded)[0])
+    return rotated_covariances(values, y, excluded, stabiliser, limits)
+
+
+def is_constant_channel(channel: NDArray[Any], missing: NDArray[np.bool_] | None) -> bool:
+    """Tell whether all known entries of a channel, (parts, *shape), are equal, and not too few to tell."""
     known = channel if missing is None else channel[:, ~missing]
     return known.size >= MIN_REGION[1] and bool((known == known.flat[0]).all())
-
-
-def noise_free_mask(y: NDArray[Any], missing: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-    """Return which entries hold no noise: missing ones, and constant regions such as a filled background.
-
-    `y` is (channels, parts, *shape). None if all hold noise.
-    """
-    from scipy.ndimage import binary_opening
-
-    shape = y.shape[2:]
-    same = np.ones(shape, bool)  # as the next entries along all axes
-    for axis in range(len(shape)):
-        for part in y.reshape(-1, *shape):
-            ahead = np.moveaxis(part, axis, 0)
-            np.moveaxis(same, axis, 0)[:-1] &= ahead[:-1] == ahead[1:]
-    if np.count_nonzero(same) < MIN_EQUAL_SHARE * same.size:
-        return missing
-    same = np.asarray(binary_opening(same, np.ones((MIN_REGION[len(shape)],) * len(shape), bool)))
-    for axis in range(len(shape)):
-        along = np.moveaxis(same, axis, 0)
-        along[1:] |= along[:-1].copy()
-    if not same.any():
-        return missing
-    return same if missing is None else same | missing

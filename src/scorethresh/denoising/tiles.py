@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -12,10 +10,12 @@ import numpy as np
 
 from .._arrays import Floats, cropped
 from .._threads import thread_map
+from .._validate import Array
 from ..risk.estimate import Estimate
 from ..risk.prediction import RiskSums, risk_sums
 from .batch import Batch
-from .crops import TILE_ENTRIES, Place
+from .error_map import BlockSums, block_sums, joined
+from .places import Place, tiles_of, widened
 from .plan import FittedPlan, Plan
 from .way_back import WayBack
 
@@ -24,21 +24,19 @@ MOST_THREADS = {1: 4, 2: 4, 3: 2}
 
 
 class DenoisedChannel(NamedTuple):
-    """The estimate of a channel, (parts, *shape), that before the refinement, and the risk."""
+    """The estimate of a channel, (parts, *shape), that before the refinement, and the risk, also block by block."""
 
     value: Floats
     local: Floats
     sums: RiskSums
+    blocks: Array
 
 
-def tiles_of(shape: tuple[int, ...], step: int = 1) -> list[Place]:
-    """Return tiles of at most TILE_ENTRIES that start at multiples of `step`, by halving the longest axis."""
-    counts = [1] * len(shape)
-    while math.prod(-(-n // c) for n, c in zip(shape, counts, strict=True)) > TILE_ENTRIES[len(shape)]:
-        k = max(range(len(shape)), key=lambda i: shape[i] / counts[i])
-        counts[k] *= 2
-    edges = [[*(n * i // c // step * step for i in range(c)), n] for n, c in zip(shape, counts, strict=True)]
-    return list(itertools.product(*([slice(*ends) for ends in itertools.pairwise(e)] for e in edges)))
+class TileRisk(NamedTuple):
+    """The risk of a tile, also block by block."""
+
+    sums: RiskSums
+    blocks: BlockSums
 
 
 def denoise_tiles(plan: Plan, batch: Batch, back: WayBack, channel: int, done: Callable[[], None]) -> DenoisedChannel:
@@ -46,56 +44,78 @@ def denoise_tiles(plan: Plan, batch: Batch, back: WayBack, channel: int, done: C
 
     The refinement compares patches all over the channel, and splits its work by itself.
     """
-    margin = -(-plan.experts.reach // plan.step) * plan.step
+    margin = local_margin(plan)
     shape, tiles = batch.shape, tiles_of(batch.shape, plan.step)
     out = np.empty_like(batch.values[0])
     # Kept only if it is needed once more.
     divergence = None if plan.refinement is None else np.empty(shape, out.dtype)
 
-    def run(tile: Place) -> RiskSums:
-        wide = tuple(slice(max(s.start - margin, 0), min(s.stop + margin, n)) for s, n in zip(tile, shape, strict=True))
-        inner = tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip(tile, wide, strict=True))
+    def run(tile: Place) -> TileRisk | None:
+        wide, inner = widened(tile, margin, shape)
         piece = batch.crops([wide])
-        if wide != tile and piece.error_weights is None:
-            # With weights, divergences are found where they arise. A mean over the piece would hold its margins.
-            piece = replace(piece, weights=np.ones((1, *piece.shape), out.dtype))
-        estimate = plan.local(piece)
-        value = cropped(estimate.value[0], inner)
-        each = cropped(np.broadcast_to(estimate.divergence[0], piece.shape), inner)
+        value, each = local_estimate(plan, piece, inner)
         cropped(out, tile)[...] = value
         if divergence is None:
-            sums = tile_sums(cropped(piece.values[0], inner), value, each, back, channel, tile)
+            found = tile_risk(cropped(piece.values[0], inner), value, each, back, channel, tile)
         else:
-            sums = RiskSums()
+            found = None
             divergence[tile] = each
         done()
-        return sums
+        return found
 
-    sums = sum(thread_map(run, tiles, MOST_THREADS[len(shape)]), RiskSums())
+    risks = [risk for risk in thread_map(run, tiles, MOST_THREADS[len(shape)]) if risk is not None]
     if plan.refinement is None or divergence is None:
-        return DenoisedChannel(out, out, sums)
+        return DenoisedChannel(out, out, *_joined(shape, risks))
     estimate = plan.refinement.apply(batch, Estimate(out[None], divergence[None]), done)
-    return DenoisedChannel(estimate.value[0], out, _sums(estimate, batch, back, channel, tiles))
+    return DenoisedChannel(estimate.value[0], out, *_risk(estimate, batch, back, channel, tiles))
+
+
+def local_margin(plan: Plan) -> int:
+    """Return how far beyond a tile the local part of a plan looks, at most: a multiple of its step."""
+    return -(-plan.experts.reach // plan.step) * plan.step
+
+
+def local_estimate(plan: Plan, piece: Batch, inner: Place) -> tuple[Floats, Floats]:
+    """Return the local estimate of a tile, (parts, *shape), and its divergence, (*shape).
+
+    `piece` is the tile with its margins, `inner` the place of the tile in it.
+    """
+    if any(s.stop - s.start < n for s, n in zip(inner, piece.shape, strict=True)) and piece.error_weights is None:
+        # With weights, divergences are found where they arise. A mean over the piece would hold its margins.
+        piece = replace(piece, weights=np.ones((1, *piece.shape), piece.values.dtype))
+    estimate = plan.local(piece)
+    return cropped(estimate.value[0], inner), cropped(np.broadcast_to(estimate.divergence[0], piece.shape), inner)
 
 
 def denoise_whole(fitted: FittedPlan, batch: Batch, back: WayBack, channel: int) -> DenoisedChannel:
     """Return the estimate that a plan made of the whole channel when it was fitted."""
     whole = tuple(slice(0, n) for n in batch.shape)
-    sums = _sums(fitted.estimate, batch, back, channel, [whole])
-    return DenoisedChannel(fitted.estimate.value[0], fitted.local.value[0], sums)
+    risk = _risk(fitted.estimate, batch, back, channel, [whole])
+    return DenoisedChannel(fitted.estimate.value[0], fitted.local.value[0], *risk)
 
 
-def _sums(estimate: Estimate, batch: Batch, back: WayBack, channel: int, tiles: list[Place]) -> RiskSums:
+def _risk(estimate: Estimate, batch: Batch, back: WayBack, channel: int, tiles: list[Place]) -> tuple[RiskSums, Array]:
     """Return the risk of an estimate of the whole channel, summed tile by tile to save memory."""
     divergence = np.broadcast_to(estimate.divergence[0], batch.shape)
     y, value = batch.values[0], estimate.value[0]
-    found = [tile_sums(cropped(y, tile), cropped(value, tile), divergence[tile], back, channel, tile) for tile in tiles]
-    return sum(found, RiskSums())
+    found = [tile_risk(cropped(y, tile), cropped(value, tile), divergence[tile], back, channel, tile) for tile in tiles]
+    return _joined(batch.shape, found)
 
 
-def tile_sums(y: Floats, value: Floats, divergence: Floats, back: WayBack, channel: int, tile: Place) -> RiskSums:
-    """Return the risk and the divergence of a tile, (parts, *shape), weighted to the units of y squared."""
+def _joined(shape: tuple[int, ...], risks: list[TileRisk]) -> tuple[RiskSums, Array]:
+    return sum((risk.sums for risk in risks), RiskSums()), joined(shape, (risk.blocks for risk in risks))
+
+
+def tile_risk(
+    y: Floats, value: Floats, divergence: Floats, back: WayBack, channel: int, tile: Place, place: Place | None = None
+) -> TileRisk:
+    """Return the risk and the divergence of a tile, (parts, *shape), weighted to the units of y squared.
+
+    `tile` is its place in the data of the way back, `place` that in the whole, if these are a part of it.
+    """
     residual = np.square(y - value).sum(axis=0, dtype=np.float64)
     factor, weight = back.local_noise(channel, tile, value)
     variance = len(y) * factor * back.covariances[channel].variance
-    return risk_sums(residual, divergence * factor, variance, weight)
+    each = divergence * factor
+    risk = residual - variance + 2 * each
+    return TileRisk(risk_sums(risk, each, weight), block_sums(place or tile, risk, each, variance, weight))

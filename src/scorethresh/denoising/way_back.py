@@ -20,6 +20,47 @@ from .batch import Batch
 from .layout import Layout
 
 
+@dataclass(frozen=True)
+class EntrySums:
+    """What a prediction has to know of the entries of a part of the data; parts add up.
+
+    Attributes
+    ----------
+    size, present, noisy : int
+        The number of entries of one channel: all, those that are known, and those that hold noise.
+    unit, second, fourth : float
+        A typical noise level; sums over noisy entries of the noise variance over `unit` squared, and of its square over
+        `unit` to the fourth.
+    clipped : float
+        The same of the variance that clipping took, over `unit` squared.
+    rounding : float
+        The sum over noisy entries of what rounding adds to the squared error.
+    """
+
+    size: int = 0
+    present: int = 0
+    noisy: int = 0
+    unit: float = 0.0
+    second: float = 0.0
+    fourth: float = 0.0
+    clipped: float = 0.0
+    rounding: float = 0.0
+
+    def __add__(self, other: EntrySums) -> EntrySums:
+        unit = max(self.unit, other.unit)
+        a, b = (some.unit / unit if unit else 0.0 for some in (self, other))
+        return EntrySums(
+            self.size + other.size,
+            self.present + other.present,
+            self.noisy + other.noisy,
+            unit,
+            self.second * a**2 + other.second * b**2,
+            self.fourth * a**4 + other.fourth * b**4,
+            self.clipped * a**2 + other.clipped * b**2,
+            self.rounding + other.rounding,
+        )
+
+
 class Restored(NamedTuple):
     """The result in the layout of y, the share of the noise variance that clipping left, and what rounding adds."""
 
@@ -88,7 +129,7 @@ class WayBack:
 
     def batch(self, channel: int, values: Floats, guide: Floats | None = None) -> Batch:
         """Return the values of a channel, (parts, *shape), as a batch of one piece; see `Batch` for the guide."""
-        weights = self.stabiliser.error_weights(self.y, self.layout.missing, self._channel(channel))
+        weights = self.stabiliser.error_weights(self.y, self.layout.unknown, self._channel(channel))
         more = (None if a is None else a[None] for a in (self.valid, weights, guide))
         return Batch(values[None], *more)
 
@@ -108,22 +149,39 @@ class WayBack:
             values = np.tensordot(self.rotation.T.astype(values.dtype), values, axes=1)
         dtype = np.result_type(values.dtype, working_precision(self.y.dtype))
         out = self.stabiliser.inverse(np.add(values, self.offset.astype(dtype), dtype=dtype))
-        out, share = unclip(out, self.stabiliser.scale, self.clip_limits, self.valid)
+        out, share = unclip(out, self.stabiliser.level_at(out), self.clip_limits, self.valid)
         rounding = 0.0
         if self.layout.values.dtype.kind in "iu":
             rounding = float(np.square(out - np.rint(out)).mean(where=True if self.valid is None else self.valid))
         kept, channels = None if self.valid is None else ~self.valid, None if self.noisy.all() else self.noisy
+        if kept is not None and self.layout.outliers is not None:
+            kept &= ~self.layout.outliers
         return Restored(self.layout.write(out, kept, channels), share, rounding)
 
-    def predict(self, sums: RiskSums, restored: Restored, filter_ratio: FilterRatio) -> Prediction:
-        """Return the predicted error per entry that is not missing, channels without noise included."""
-        y, missing = self.y, self.layout.missing
-        size = math.prod(self.layout.shape)
-        noisy = size if self.valid is None else np.count_nonzero(self.valid)
-        present = size if missing is None else size - np.count_nonzero(missing)
-        unit, second, fourth = self.stabiliser.moments(y, self.valid)
+    def entry_sums(self, restored: Restored) -> EntrySums:
+        """Return what the prediction has to know of the entries."""
+        missing, size = self.layout.unknown, math.prod(self.layout.shape)
+        noisy = size if self.valid is None else int(np.count_nonzero(self.valid))
+        present = size if missing is None else size - int(np.count_nonzero(missing))
+        if not noisy:
+            return EntrySums(size, present)
+        unit, second, fourth = self.stabiliser.moments(self.y, self.valid)
+        clipped = (1 - restored.unclipped_share) * second
+        return EntrySums(
+            size, present, noisy, unit, noisy * second, noisy * fourth, noisy * clipped, noisy * restored.rounding
+        )
+
+    def predict(self, sums: RiskSums, entries: EntrySums, filter_ratio: FilterRatio) -> Prediction:
+        """Return the predicted error per entry that is not missing, channels without noise included.
+
+        Outliers are taken to be as wrong as the others. The sums may be those of parts of the data, added up.
+        """
+        second, fourth = entries.second / entries.noisy, entries.fourth / entries.noisy
         fourth *= float(np.mean([covariance.mean_squared_power for covariance in self.covariances]))
-        energy = NoiseEnergy(noisy * y.shape[0] * y.shape[1], second, fourth, unit, restored.unclipped_share)
+        count = entries.noisy * int(np.count_nonzero(self.noisy)) * self.layout.values.shape[1]
+        share_left = 1 - entries.clipped / entries.second
+        error = math.hypot(self.stabiliser.level_error, self.stabiliser.curve_error)
+        energy = NoiseEnergy(count, second, fourth, entries.unit, share_left, error)
         found = predict(sums, energy, filter_ratio)
-        share = noisy / present * float(self.noisy.mean())
-        return Prediction((found.mse + restored.rounding) * share, found.stderr * share)
+        share = entries.noisy / entries.present * float(self.noisy.mean())
+        return Prediction((found.mse + entries.rounding / entries.noisy) * share, found.stderr * share)

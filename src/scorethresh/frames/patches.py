@@ -87,8 +87,10 @@ class Patches:
         ----------
         places : ndarray
             What `match` returned.
-        pilot, data : ndarray
+        pilot : ndarray
             (parts, *shape).
+        data : ndarray
+            (parts or more, *shape). Parts beyond those of the pilot are combined as the others are.
         level : float
             The noise level of the data.
         share : float

@@ -127,6 +127,9 @@ class Windows:
         shrinkage = WindowShrinkage(cut.reshape(block), variance.reshape(block), JUMP_HALF_WIDTH)
         dz, dy, dx = (dct_matrix(b).astype(dtype) for b in block)
         padded = [v.reshape(len(v), *flat_axes, *v.shape[1:]) for v in padded]
+        if block[0] == 1:
+            sums = sliding_dct(padded[0], padded[1] if len(padded) > 1 else None, shrinkage, (dy, dx), self.step)
+            return _Sums(sums[0].reshape(shape), *sums[1:])
         total = np.zeros_like(padded[0])
         weight, divergence = np.zeros((2, *total.shape[1:]), dtype)
         for z in range(0, total.shape[1] - block[0] + 1, self.step):

@@ -6,19 +6,20 @@ of the format is met.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from .._validate import missing_extra
-from . import arrays, pictures, tables, tiff
+from . import arrays, dicom, pictures, recordings, tables, tiff
 from .arrays import load_npy
 from .conversion import converted
 from .data import Data, FileError, ReadOptions
 from .tables import parse_table
-from .targets import check_free, replacing
+from .targets import check_free, made_folder, replacing, replacing_all
 from .words import first_line, listed
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "format_of",
     "listed",
     "load_npy",
+    "made_folder",
     "parse_table",
     "read",
     "replacing",
@@ -48,20 +50,42 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...]
     read: Callable[[Path, ReadOptions], Data]
     write: Callable[[Path, Data], None]
+    companions: tuple[str, ...] = ()  # suffixes of the files that are written beside
+    options: tuple[str, ...] = ()  # fields of ReadOptions that it has a use for
 
+
+_PAGES = ("volume", "axes")
+_ARRAYS = ("channel_axis", "axes")
 
 FORMATS = (
     Format("PNG", (".png",), pictures.read_png, pictures.write_png),
     Format("JPEG", (".jpg", ".jpeg"), pictures.read_jpeg, pictures.write_jpeg),
-    Format("TIFF", (".tif", ".tiff"), tiff.read_tiff, tiff.write_tiff),
-    Format("NPY", (".npy",), arrays.read_npy, arrays.write_npy),
+    Format("BMP", (".bmp",), pictures.read_bmp, pictures.write_bmp),
+    Format("WebP", (".webp",), pictures.read_webp, pictures.write_webp),
+    Format("TIFF", (".tif", ".tiff"), tiff.read_tiff, tiff.write_tiff, options=_PAGES),
+    Format("DICOM", (".dcm", ".dicom"), dicom.read_dicom, dicom.write_dicom, options=_PAGES),
+    Format("NPY", (".npy",), arrays.read_npy, arrays.write_npy, options=_ARRAYS),
+    Format("NPZ", (".npz",), arrays.read_npz, arrays.write_npz, options=(*_ARRAYS, "key")),
     Format("WAV", (".wav",), arrays.read_wav, arrays.write_wav),
     Format("NIfTI", (".nii", ".nii.gz"), arrays.read_nifti, arrays.write_nifti),
-    Format("CSV", (".csv", ".tsv", ".txt"), tables.read_csv, tables.write_csv),
+    Format("MiniSEED", (".mseed", ".miniseed", ".msd"), recordings.read_miniseed, recordings.write_miniseed),
+    Format("WFDB", (".hea",), recordings.read_wfdb, recordings.write_wfdb, companions=(".dat",)),
+    Format("CSV", (".csv", ".tsv", ".txt"), tables.read_csv, tables.write_csv, options=("columns",)),
 )
 
-# Formats that may be written as one another. All data may be written as NPY besides.
-_INTERCHANGEABLE = ("PNG", "JPEG", "TIFF", "NPY")
+# Formats that may be written as one another.
+_INTERCHANGEABLE = ("PNG", "JPEG", "BMP", "WebP", "TIFF", "NPY", "NPZ")
+
+# Formats that hold any array.
+_ANY = ("NPY", "NPZ")
+
+# How a format that has no use for an option says so: what it lacks, and the option.
+_LACKS = {
+    "columns": ("columns", "--column"),
+    "volume": ("pages", "--volume"),
+    "axes": ("axes to name", "--axes"),
+    "key": ("arrays with names", "--key"),
+}
 
 
 def suffixes() -> tuple[str, ...]:
@@ -82,11 +106,17 @@ def check_target(path: Path, source: str, *, force: bool = False) -> Format:
     """Return the format of a file to write; raise if it cannot hold data of the format `source` or is not writable."""
     form = format_of(path)
     both_interchangeable = form.name in _INTERCHANGEABLE and source in _INTERCHANGEABLE
-    if form.name not in (source, "NPY") and not both_interchangeable:
+    if form.name not in (source, *_ANY) and not both_interchangeable:
         msg = f"{source} data cannot be written as {form.name}, {path}. Write {source} or NPY."
         raise FileError(msg)
-    check_free(path, force=force)
+    for one in _files(form, path):
+        check_free(one, force=force)
     return form
+
+
+def _files(form: Format, path: Path) -> list[Path]:
+    """Return the files that are written, the one that names the data last."""
+    return [*(path.with_suffix(suffix) for suffix in form.companions), path]
 
 
 def read(path: Path, options: ReadOptions = ReadOptions()) -> Data:  # noqa: B008 (immutable)
@@ -116,12 +146,10 @@ def read(path: Path, options: ReadOptions = ReadOptions()) -> Data:  # noqa: B00
         kind = "is a folder, not a file" if path.is_dir() else "is no file" if path.exists() else "does not exist"
         msg = f"{path} {kind}. Check the name."
         raise FileError(msg)
-    if options.columns and form.name != "CSV":
-        msg = f"{path} is a {form.name} file, which has no columns. Leave --column out."
-        raise FileError(msg)
-    if options.volume and form.name != "TIFF":
-        msg = f"{path} is a {form.name} file, which has no pages. Leave --volume out."
-        raise FileError(msg)
+    for option, (lacking, flag) in _LACKS.items():
+        if getattr(options, option) and option not in form.options:
+            msg = f"{path} is a {form.name} file, which has no {lacking}. Leave {flag} out."
+            raise FileError(msg)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -145,7 +173,7 @@ def write(path: Path, data: Data, *, force: bool = False) -> None:
     form = check_target(path, data.format, force=force)
     if form.name != data.format:
         data = dataclasses.replace(data, metadata=None)
-    with replacing(path, force=force) as beside:
+    with _temporary(form, path, force=force) as beside:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -157,6 +185,17 @@ def write(path: Path, data: Data, *, force: bool = False) -> None:
         except Exception as error:
             msg = f"{path} cannot be written as {form.name} ({first_line(error)}). Try another format, such as .npy."
             raise FileError(msg) from error
+
+
+@contextlib.contextmanager
+def _temporary(form: Format, path: Path, *, force: bool) -> Iterator[Path]:
+    """Give the name to write first; it and its companions become `path` and its own on success."""
+    if not form.companions:
+        with replacing(path, force=force) as beside:
+            yield beside
+        return
+    with replacing_all(_files(form, path), force=force) as folder:
+        yield folder / path.name
 
 
 def _package(error: ModuleNotFoundError) -> str:

@@ -1,19 +1,22 @@
-"""NPY by NumPy, never unpickled; WAV by soundfile, with samples from -1 to 1; NIfTI by nibabel."""
+"""NPY and NPZ by NumPy, never unpickled; WAV by soundfile, with samples from -1 to 1; NIfTI by nibabel."""
 
 from __future__ import annotations
 
 import math
 import os
 import struct
+import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .axes import name_axes
 from .data import Data, FileError, ReadOptions
 from .guards import check_bomb, silenced
-from .words import shorten
+from .words import listed, shorten
 
 # The name of the WAV sample format for each dtype.
 SUBTYPES = {"uint8": "PCM_U8", "int16": "PCM_16", "int32": "PCM_32", "float32": "FLOAT", "float64": "DOUBLE"}
@@ -73,17 +76,55 @@ def _pickled(name: object) -> FileError:
 def read_npy(path: Path, options: ReadOptions) -> Data:
     """Read an NPY file."""
     with open(path, "rb") as file:
-        values = load_npy(file, path)
+        return _label(path, load_npy(file, path), "NPY", options)
+
+
+def _label(path: Path, values: NDArray[Any], form: str, options: ReadOptions, metadata: Any = None) -> Data:
+    """Return an array with the meaning of its axes, as the options say."""
     axis = options.channel_axis
+    if options.axes and axis is not None:
+        msg = "--axes and --channel-axis both name axes. Leave one of them out; colours have the letter S."
+        raise FileError(msg)
+    if options.axes:
+        return name_axes(path, options.axes, values.shape).label(values, form, metadata)
     if axis is not None and not -values.ndim <= axis < values.ndim:
         msg = f"--channel-axis must be an axis of {path}, which has {values.ndim}, got {axis}."
         raise FileError(msg)
-    return Data(values, "NPY", None if axis is None else axis % values.ndim - values.ndim)
+    return Data(values, form, None if axis is None else axis % values.ndim - values.ndim, metadata=metadata)
 
 
 def write_npy(path: Path, data: Data) -> None:
     """Write an NPY file."""
     np.save(path, data.with_alpha(), allow_pickle=False)
+
+
+def read_npz(path: Path, options: ReadOptions) -> Data:
+    """Read an NPZ file: the array named by `options.key`, or the only one. The others are kept as they are."""
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        check_bomb(path, sum(info.file_size for info in members.values()))
+        raw = {name: archive.read(info) for name, info in members.items()}
+        compressed = any(info.compress_type != zipfile.ZIP_STORED for info in members.values())
+    key = options.key or (next(iter(raw)) if len(raw) == 1 else "")
+    if key not in raw:
+        given = f"no array {shorten(key)!r}" if key else f"{len(raw)} arrays"
+        msg = f"{path} holds {given}. Choose one of {listed(list(raw))} with --key."
+        raise FileError(msg)
+    values = load_npy(BytesIO(raw[key]), f"{key} in {path}")
+    return _label(path, values, "NPZ", options, {"members": raw, "key": key, "compressed": compressed})
+
+
+def write_npz(path: Path, data: Data) -> None:
+    """Write an NPZ file, with the arrays that were not denoised as they were."""
+    metadata = data.metadata or {"members": {}, "key": "arr_0", "compressed": True}
+    out = BytesIO()
+    np.save(out, data.with_alpha(), allow_pickle=False)
+    members = metadata["members"] | {metadata["key"]: out.getvalue()}
+    method = zipfile.ZIP_DEFLATED if metadata["compressed"] else zipfile.ZIP_STORED
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, content in members.items():
+            # The date of a fixed entry: the same numbers make the same file.
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content, method)
 
 
 def read_wav(path: Path, options: ReadOptions) -> Data:
@@ -136,10 +177,11 @@ def read_nifti(path: Path, options: ReadOptions) -> Data:
         values = np.asanyarray(image.dataobj)
     values = values.astype(values.dtype.newbyteorder("="))
     metadata = {"image": image, "dtype": values.dtype}
-    shape = [n for n in values.shape[:3] if n > 1] + list(values.shape[3:])
-    is_series = values.ndim > 3 and values.shape[3] > 1
-    stack_axis = -1 if is_series else None
-    return Data(values.reshape(shape if is_series else shape[:3]), "NIfTI", None, stack_axis, metadata=metadata)
+    space = [n for n in values.shape[:3] if n > 1]
+    series = [n for n in values.shape[3:] if n > 1]
+    stack_axes = tuple(range(len(space), len(space) + len(series)))
+    names = ("volume", *["part"] * len(series))[: len(series)]
+    return Data(values.reshape(space + series), "NIfTI", None, stack_axes, names, metadata=metadata)
 
 
 def write_nifti(path: Path, data: Data) -> None:

@@ -129,7 +129,7 @@ def read_csv(path: Path, options: ReadOptions) -> Data:
     metadata = {"table": table, "columns": columns}
     if len(columns) == 1:
         return Data(values[:, 0], "CSV", metadata=metadata)
-    return Data(values, "CSV", stack_axis=1, metadata=metadata)
+    return Data(values, "CSV", stack_axes=(1,), stack_names=("column",), metadata=metadata)
 
 
 def write_csv(path: Path, data: Data) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .data import FileError
@@ -14,6 +15,17 @@ from .words import first_line
 # Characters of the target's name that the temporary file keeps. They hold the longest suffix, which some libraries
 # look at, and leave room for the random part where the target's name is as long as a file system allows.
 _KEPT_CHARACTERS = 12
+
+
+# Temporary files and folders that exist now, for `remove_temporary`.
+_existing: set[Path] = set()
+
+
+def remove_temporary() -> None:
+    """Remove all temporary files and folders: the process is about to be ended."""
+    for path in list(_existing):
+        with contextlib.suppress(OSError):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def check_free(path: Path, *, force: bool) -> None:
@@ -36,6 +48,7 @@ def replacing(path: Path, *, force: bool = False) -> Iterator[Path]:
     """Give the name of a temporary file beside `path`; rename it to `path` on success, remove it on failure."""
     _check_name(path, force=force)
     beside = _name_beside(path)
+    _existing.add(beside)
     try:
         yield beside
         _check_name(path, force=force)
@@ -44,6 +57,50 @@ def replacing(path: Path, *, force: bool = False) -> Iterator[Path]:
         raise _not_writable(path, error) from error
     finally:
         beside.unlink(missing_ok=True)
+        _existing.discard(beside)
+
+
+@contextlib.contextmanager
+def replacing_all(paths: Sequence[Path], *, force: bool = False) -> Iterator[Path]:
+    """Give a temporary folder beside `paths`, for files of the same names; rename them in this order on success.
+
+    The last one is that which readers look for: until it is there, none of them is read.
+    """
+    for path in paths:
+        _check_name(path, force=force)
+    folder = _name_beside(paths[-1])
+    _existing.add(folder)
+    try:
+        folder.mkdir()
+        yield folder
+        for path in paths:
+            _check_name(path, force=force)
+        for path in paths:
+            os.replace(folder / path.name, path)
+    except OSError as error:
+        raise _not_writable(paths[-1], error) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _existing.discard(folder)
+
+
+@contextlib.contextmanager
+def made_folder(folder: Path) -> Iterator[None]:
+    """Make a folder and those above it; remove those that are new and empty if the block fails."""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or first_line(error)
+        msg = f"the folder {folder} cannot be made ({reason}). Try another name."
+        raise FileError(msg) from error
+    try:
+        yield
+    except BaseException:
+        for path in new:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+        raise
 
 
 def _check_name(path: Path, *, force: bool) -> None:

@@ -1,4 +1,4 @@
-"""TIFF, by tifffile: page by page, each with its own tags."""
+"""TIFF, by tifffile: page by page, each with its own tags, and the axes that OME or ImageJ metadata name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .axes import Axes, understood_axes
 from .data import Data, FileError, ReadOptions
 from .guards import BOMB_BYTES, check_bomb, silenced
 
@@ -54,16 +56,43 @@ def read_tiff(path: Path, options: ReadOptions) -> Data:
             _check_segments(path, page)
         values = np.stack([page.asarray() for page in pages])
         written = [_page_options(page) for page in pages]
-        metadata = {"byteorder": file.byteorder, "bigtiff": file.is_bigtiff, "pages": written}
-    values = values.astype(values.dtype.newbyteorder("="), copy=False)
-    axis = {"YX": None, "YXS": -1, "SYX": -3}[first.axes]
-    alpha = None
-    extra = sum(kind in _ALPHA for kind in first.extrasamples)
-    if axis is not None and extra:
-        values, alpha = np.split(values, [values.shape[axis] - extra], axis=axis)
-    if len(pages) > 1:
-        return Data(values, "TIFF", axis, None if options.volume else 0, alpha, metadata)
-    return Data(values[0], "TIFF", axis, None, None if alpha is None else alpha[0], metadata)
+        axes, order = _axes_of(file, pages)
+        metadata = {"byteorder": file.byteorder, "bigtiff": file.is_bigtiff, "pages": written, "order": order}
+        metadata["page_ndim"] = len(first.shape)
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)[order]
+    axes = understood_axes(path, axes, first.axes, options)
+    data = axes.label(values.reshape(axes.shape), "TIFF", metadata)
+    return data.with_opacity(sum(kind in _ALPHA for kind in first.extrasamples))
+
+
+def _axes_of(file: Any, pages: list[Any]) -> tuple[Axes, NDArray[np.intp]]:
+    """Return the axes that the metadata name, and where the page of each place is in the file.
+
+    Several series, such as positions of a stage, are pages without a meaning.
+    """
+    series, first = file.series[0], pages[0]
+    whole = np.arange(len(pages))
+    leading = len(series.shape) - len(first.shape)
+    named = (
+        len(file.series) == 1
+        and series.size == first.size * len(pages)
+        and leading >= 0
+        and series.axes[leading:] == first.axes
+        and series.shape[leading:] == first.shape
+    )
+    if named:
+        places = {page.offset: k for k, page in enumerate(pages)}
+        listed = [None if page is None else places.get(page.offset) for page in series.pages]
+        if len(listed) == len(pages) and sorted(k for k in listed if k is not None) == whole.tolist():
+            whole = np.array(listed)
+        kind = "OME" if file.is_ome else "ImageJ" if file.is_imagej else "metadata"
+        known = set(series.axes[:leading]) - set("IQ")
+        letters = series.axes[:leading].replace("Q", "I") + first.axes
+        if len(set(letters)) == len(letters):
+            return Axes(letters, series.shape, kind if known else ""), whole
+    if len(pages) == 1:
+        return Axes(first.axes, first.shape), whole
+    return Axes("I" + first.axes, (len(pages), *first.shape)), whole
 
 
 def _check_segments(path: Path, page: Any) -> None:
@@ -127,10 +156,12 @@ def write_tiff(path: Path, data: Data) -> None:
         tifffile.imwrite(path, values, **options)
         return
     pages = data.metadata["pages"]
+    page_shape = values.shape[values.ndim - data.metadata["page_ndim"] :]
+    values = values.reshape(-1, *page_shape)[np.argsort(data.metadata["order"])]
     # The old format ends at 4 GiB. A stack of bytes below it may exceed it as float32.
     big = data.metadata["bigtiff"] or values.nbytes > 2**32 - 2**25
     with tifffile.TiffWriter(path, bigtiff=big, byteorder=data.metadata["byteorder"]) as file:
-        for plane, page in zip(values if len(pages) > 1 else values[None], pages, strict=True):
+        for plane, page in zip(values, pages, strict=True):
             predictor = 2 if page["predictor"] == 2 and values.dtype.kind in "iu" else None
             options = page | {"predictor": predictor}
             file.write(plane, contiguous=False, metadata=None, software=False, **options)

@@ -64,13 +64,18 @@ def _clip_limit(y: NDArray[Any], extreme: Callable[[NDArray[Any]], Any], none: f
     """Return the smallest or largest value if it is a clip limit, else `none`."""
     value = extreme(y)
     there = y == value
-    count = np.count_nonzero(there)
-    low, high = CLIPPED_SHARE
-    if not max(low * y.size, MIN_CLIPPED) < count < high * y.size:
+    count = int(np.count_nonzero(there))
+    if not is_pile(count, 0, y.size):
         return none
     rest = y[~(there | np.isnan(y))]
-    next_to_it = np.count_nonzero(rest == extreme(rest)) if rest.size else 0
-    return float(value) if count > PILE_UP * next_to_it else none
+    next_to_it = int(np.count_nonzero(rest == extreme(rest))) if rest.size else 0
+    return float(value) if is_pile(count, next_to_it, y.size) else none
+
+
+def is_pile(count: int, next_to_it: int, size: int) -> bool:
+    """Tell whether an extreme value is a clip limit, by how many of `size` entries have it and the value next to it."""
+    low, high = CLIPPED_SHARE
+    return max(low * size, MIN_CLIPPED) < count < high * size and count > PILE_UP * next_to_it
 
 
 def near_clip_limits(y: NDArray[Any], sigma: Array, limits: tuple[float, float]) -> NDArray[np.bool_]:

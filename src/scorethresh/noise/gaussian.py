@@ -14,7 +14,7 @@ from .._arrays import Floats
 from .._validate import Array
 from .clipping import MEAN_BOX
 from .covariance import Covariance
-from .models import as_noise
+from .named import as_noise
 from .stabilisers import Scaling, Stabiliser
 
 __all__ = ["GaussianNoise", "Observed", "float_data", "observe"]

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from .. import _validate
 from .._arrays import Floats, working_precision
+from .._lazy_data import lazy_module
+from .._validate import Array
 from .clipping import NEAR_DISTANCE, find_clip_limits
-from .texture import Reading, flat_readings
-from .windows import WindowSet, is_constant, median_level, normalise, relative_frequencies, window_set
+from .peaks import difference_readings, limit_readings
+from .texture import MEDIAN_ERROR, MIN_FLAT_WINDOWS, Reading, flat_readings
+from .windows import (
+    WindowSet,
+    has_few_values,
+    is_constant,
+    median_level,
+    normalise,
+    relative_frequencies,
+    rounding_step,
+    window_set,
+)
 
 __all__ = ["estimate_sigma"]
 
 # Whether y holds samples, which need a transform.
 _DOMAINS = {"coefficients": False, "samples": True}
+Domain = Literal["coefficients", "samples"]
 
 # Daubechies' high-pass filter with four taps: unit energy, zero response to constants and slopes.
 HIGH_PASS = np.array([1 - 3**0.5, -(3 - 3**0.5), 3 + 3**0.5, -(1 + 3**0.5)]) / 32**0.5
@@ -25,16 +38,22 @@ HIGH_PASS = np.array([1 - 3**0.5, -(3 - 3**0.5), 3 + 3**0.5, -(1 + 3**0.5)]) / 3
 
 # Shortest axis along which windows are cut.
 MIN_AXIS = 16
-# Sides of the windows by the number of such axes. Signals use several: short windows fit between edges, long ones
-# resolve oscillations. On 22 signals for development, one size instead of three raises the mean error of the level from
-# 10% to 21% (16) or 16% (32); a fourth size changes it by 0.2%.
-BLOCKS = {1: (16, 128, 512), 2: (8,), 3: (4,)}
+# Sides of the windows by the number of such axes, and whether they are tapered. In images, large tapered windows
+# resolve waves that fill every small one. Signals use several: short windows fit between edges, long ones resolve
+# oscillations. On 22 signals for development, one size instead of three raises the mean error of the level from 10% to
+# 21% (16) or 16% (32); a fourth size changes it by 0.2%.
+BLOCKS = {1: ((16, True), (128, True), (512, True)), 2: ((8, False), (32, True)), 3: ((4, False),)}
 # Lowest relative frequency that is read in windows of signals. Higher ones hold less signal, and leave fewer
 # coefficients. On these signals 0.4 and 0.75 are as good, 0.25 is worse by 3%.
-MIN_SIGNAL_FREQUENCY = 0.5
+MIN_TAPERED_FREQUENCY = 0.5
 # Fewest windows of a signal, and fewest details of the finest wavelet band. From 4 to 12 windows the signals come out
 # the same; 16 leave those of 2000 samples without the longest windows.
 MIN_COUNT = 10
+
+# What structure adds to the relative standard error of a reading. On crops of 11 development photographs at noise 5 to
+# 50 two standard errors of the prediction then cover its error in 93% of the cases, on 17 signals in 94%. From 0.008 to
+# 0.015 coverage is 92 to 93%, and the predicted PSNR the same within 0.01 dB.
+STRUCTURE_ERROR = 0.012
 
 # Readings are compared after adding this many times their level over the root of the count: 1.7 standard errors of a
 # median. Larger values prefer readings of many coefficients, smaller ones those with little signal. With 1 or 3 the
@@ -44,7 +63,18 @@ PENALTY = 2.0
 MIN_NOISY_SHARE = 0.05
 
 
-def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
+class Level(NamedTuple):
+    """A noise level and its relative standard error."""
+
+    value: float
+    error: float
+
+
+@overload
+def estimate_sigma(y: Any, *, domain: Domain | None = None, channel_axis: None = None) -> float: ...
+@overload
+def estimate_sigma(y: Any, *, domain: Domain | None = None, channel_axis: int) -> Array: ...
+def estimate_sigma(y: Any, *, domain: Domain | None = None, channel_axis: int | None = None) -> float | Array:
     """Estimate the standard deviation of white noise, robustly against the signal.
 
     Parameters
@@ -55,11 +85,14 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
         What y holds. ``"coefficients"``: most entries are noise with mean zero, as in a wavelet band. ``"samples"``:
         a signal, image or volume. By default a vector holds coefficients, and an array with two or more axes samples.
         For a one-dimensional signal, pass ``domain="samples"``.
+    channel_axis : int, optional
+        The axis of colours or other channels, each of which has its own level. Channels of two or more axes, and
+        several signals, hold samples by default.
 
     Returns
     -------
-    float
-        The noise level, in units of y.
+    float or ndarray
+        The noise level, in units of y; one per channel if there is an axis of them.
 
     See Also
     --------
@@ -71,12 +104,19 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
     Coefficients: the estimate is ``median(|y|) / 0.6745`` [1]_. Signal makes it too large: by 6% if 5% of the entries
     are far from zero.
 
-    Samples: the same median is taken of DCT coefficients at high frequencies, in windows of 8 x 8 entries (images),
-    4 x 4 x 4 (volumes) or 16 to 512 (signals, tapered). In images and volumes only the flattest tenth of the windows
-    counts, judged by lower frequencies. If texture is everywhere, further readings remove it: its power grows from flat
-    windows to the others, that of noise does not. The result is the smallest of these readings, each penalised by its
-    sampling error. Windows with constant parts, and those near a value at which the data were clipped, are left out.
-    If there are too few windows, the finest wavelet band is read.
+    Samples: the level is read in several ways, each of which signal can only make too large. The result is the smallest
+    reading, penalised by its sampling error.
+
+    - The same median of DCT coefficients at high frequencies, in windows of 8 x 8 entries (images), 4 x 4 x 4 (volumes)
+      or, tapered, 16 to 512 (signals) and 32 x 32 (images). Of small windows only the flattest tenth counts, judged by
+      lower frequencies. If texture is everywhere, further readings remove it: its power grows from flat windows to the
+      others, that of noise does not.
+    - The width of the peak at 0 of the differences of neighbours. Line art, steps and bits have one.
+    - The width of the half peak beside a value at which data were clipped, if there are as many entries at the value.
+
+    Windows near such a value are left out, and so are windows with constant parts. If these are as many as the others,
+    the data hold no noise. Peaks are not read from values that repeat at uneven steps, as after a curve of tones. If
+    there are too few windows, the finest wavelet band is read.
 
     References
     ----------
@@ -92,7 +132,13 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
     >>> print(round(estimate_sigma(image + rng.normal(0.0, 3.0, image.shape)), 1))
     3.0
     """
+    lazy = lazy_module(y)
+    if lazy is not None and channel_axis is None:
+        return lazy.estimate_sigma(y, domain=domain)  # type: ignore[no-any-return]
     y = _validate.data(y)
+    if channel_axis is not None:
+        channels = np.moveaxis(y, _validate.axis("channel_axis", channel_axis, y.ndim), 0)
+        return np.array([estimate_sigma(channel, domain=domain or "samples") for channel in channels])
     _validate.finite(y)
     if domain is None:
         domain = "coefficients" if y.ndim == 1 else "samples"
@@ -104,64 +150,80 @@ def estimate_sigma(y: Any, *, domain: str | None = None) -> float:
     return sigma
 
 
-def sample_level(y: Floats) -> float:
+def sample_level(y: Floats, *, peaks: bool = True) -> float:
     """Estimate the noise level of a signal, image or volume, as `estimate_sigma` does for samples.
 
-    NaN marks missing entries. The level is 0 if y is constant.
+    NaN marks missing entries. The level is 0 if y is constant, or holds no noise. Peaks must not be read from sums of
+    rounded data, such as rotated colours: their differences cluster at steps that are not known.
     """
-    if is_constant(y, "Pass sigma."):
-        return 0.0
+    return measure_level(y, peaks=peaks).value
+
+
+def measure_level(y: Floats, *, peaks: bool = True) -> Level:
+    """Estimate the noise level with its error, as `sample_level` does."""
+    if is_constant(y, "Pass sigma.") or has_few_values(y):
+        return Level(0.0, 0.0)
     unit, exponent = normalise(y)
-    level = _window_level(unit)
-    return math.ldexp(_wavelet_level(unit) if level is None else level, exponent)
+    found = _window_level(unit, peaks) or _wavelet_level(unit)
+    return Level(math.ldexp(found.value, exponent), math.hypot(found.error, STRUCTURE_ERROR))
 
 
-def _window_level(y: Floats) -> float | None:
-    """Return the smallest reading of all windows, those near clip limits left out; None if there are too few."""
+def _window_level(y: Floats, peaks: bool) -> Level | None:
+    """Return the level that windows and neighbours tell; 0 if they hold no noise, None if there are too few."""
     sets = list(_window_sets(y))
-    level = _smallest_reading(sets)
+    if all(windows.known <= fewest_windows(windows) for windows in sets):
+        return None
+    first = combined([reading for windows in sets for reading in _readings(windows)])
+    if first is None:  # all windows are constant in part, or too few are not
+        return None if any(windows.noisy for windows in sets) else Level(0.0, 0.0)
     limits = [limit for limit in find_clip_limits(y) if math.isfinite(limit)]
-    if level is None or not limits:
-        return level
+    distance = NEAR_DISTANCE * first.value
     # Windows are left out by their means. To leave out those that meet a limit would favour windows with little noise.
-    farther = _smallest_reading([windows.away_from(limits, NEAR_DISTANCE * level) for windows in sets])
-    return farther or level
+    far = [windows.away_from(limits, distance) for windows in sets] if limits else sets
+    readings = [reading for windows in far if windows.noisy for reading in _readings(windows)]
+    if peaks and sets[0].noisy:
+        known = y if sets[0].covered is None else np.where(sets[0].covered, y, np.nan)
+        step = rounding_step(y)
+        if not math.isnan(step):
+            readings += difference_readings(known, limits, distance, step)
+            readings += limit_readings(known, limits, step)
+    if not readings and sets[0].noisy:
+        return first  # all windows are near a limit
+    return combined(readings) or Level(0.0, 0.0)
 
 
 def _window_sets(y: Floats) -> Iterator[WindowSet]:
     """Yield the usable windows of every size that fits, along the last three long axes."""
     axes = tuple(axis for axis in range(y.ndim) if y.shape[axis] >= MIN_AXIS)[-3:]
-    for side in BLOCKS.get(len(axes), ()):
-        if any(y.shape[axis] < side for axis in axes):
-            continue
-        block = (side,) * len(axes)
-        if len(axes) == 1:  # a taper keeps oscillations at their own frequency; more overlap makes every entry count
-            taper = np.sin(np.pi * (np.arange(side) + 0.5) / side) ** 2
-            yield window_set(y, axes, block, 4, taper / math.sqrt((taper**2).mean()))
-        else:
-            yield window_set(y, axes, block, 4)
+    for side, taper in BLOCKS.get(len(axes), ()):
+        if all(y.shape[axis] >= side for axis in axes):
+            yield window_set(y, axes, (side,) * len(axes), 4 if len(axes) == 1 or not taper else 2, taper)
 
 
-def _smallest_reading(sets: Sequence[WindowSet]) -> float | None:
+def combined(readings: Sequence[Reading]) -> Level | None:
     """Return the smallest of the readings, each penalised by its sampling error; None if there are none.
 
     Signal makes every reading too large, so the smallest is best, unless it is small by chance.
     """
-    readings = [reading for windows in sets for reading in _readings(windows)]
     best = min(readings, key=lambda r: r.level * (1 + PENALTY / math.sqrt(r.effective_count)), default=None)
-    return None if best is None else best.level
+    return None if best is None else Level(best.level, MEDIAN_ERROR / math.sqrt(best.effective_count))
+
+
+def fewest_windows(windows: WindowSet) -> int:
+    """Return how many windows are too few for a level."""
+    return math.ceil(MIN_FLAT_WINDOWS * windows.overlap) if not windows.tapered else MIN_COUNT - 1
 
 
 def _readings(windows: WindowSet) -> Iterator[Reading]:
     """Yield noise levels read from the windows; none if there are too few."""
-    if len(windows.block) > 1:
+    if not windows.tapered:
         yield from flat_readings(windows)
     elif len(windows.coefficients) >= MIN_COUNT:
-        values = windows.coefficients[:, relative_frequencies(windows.block) >= MIN_SIGNAL_FREQUENCY]
+        values = windows.coefficients[:, relative_frequencies(windows.block).ravel() >= MIN_TAPERED_FREQUENCY]
         yield Reading(median_level(values), values.size / windows.overlap)
 
 
-def _wavelet_level(y: Floats) -> float:
+def _wavelet_level(y: Floats) -> Level:
     """Return the level of the finest diagonal wavelet band, or of differences of neighbours if gaps leave too little.
 
     Details that are exactly 0 come from constant regions and do not count.
@@ -178,7 +240,8 @@ def _wavelet_level(y: Floats) -> float:
         msg = f"y has no two entries side by side, with shape {y.shape}, that are known. Pass sigma."
         raise ValueError(msg)
     noisy = values[values != 0]
-    return median_level(noisy) if noisy.size >= MIN_NOISY_SHARE * values.size else 0.0
+    level = median_level(noisy) if noisy.size >= MIN_NOISY_SHARE * values.size else 0.0
+    return Level(level, MEDIAN_ERROR / math.sqrt(max(noisy.size, 1)))
 
 
 def _detail(y: Floats, axis: int) -> Floats:

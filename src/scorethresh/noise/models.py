@@ -1,8 +1,7 @@
-"""What is said about the noise, and what is read off the data: white, counts, correlated."""
+"""What is said about the noise, and what is read off the data: white, counts, correlated; the names of all models."""
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import math
 from dataclasses import dataclass
@@ -14,58 +13,16 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._arrays import working_precision
 from .._validate import Array
+from .base import NoiseModel
 from .covariance import Stationary
-from .level import sample_level
+from .level import Level, measure_level
 from .spectrum import estimate_spectrum
 from .stabilisers import AnscombeRoot, Scaling, Stabiliser
 
 # Beyond this the noise of a count, its root, is lost in the rounding of a double.
 MOST_COUNTS = 1e30
 
-__all__ = ["CorrelatedNoise", "NoiseModel", "PoissonNoise", "WhiteNoise", "as_noise"]
-
-
-class NoiseModel(abc.ABC):
-    """A kind of noise, as named by the user, with whatever is known of it.
-
-    A subclass states `measure`. The other members have defaults that suit noise about which nothing has to be said per
-    channel or per entry.
-    """
-
-    #: Whether constant regions and channels hold no noise. Not for counts: dark regions are constant.
-    spares_constants: ClassVar[bool] = True
-    #: Whether values at the ends of the range may be clipped noise.
-    clips: ClassVar[bool] = True
-    #: Whether few slices of a volume may be treated as channels.
-    slices: ClassVar[bool] = False
-    #: What the noise level is measured in, for people to read.
-    level_units: ClassVar[str] = "in units of the data"
-
-    @property
-    def checks_channels(self) -> bool:
-        """Whether noise that channels share is looked for after they were rotated."""
-        return False
-
-    def laid_out(
-        self, y: NDArray[Any], channel_axis: int | None, missing: NDArray[np.bool_] | None = None
-    ) -> NoiseModel:
-        """Return the model with what was given per channel or entry in the layout of y: (channels, parts, *shape).
-
-        `missing`, of shape (*shape), marks entries about which nothing has to be known.
-        """
-        return self
-
-    def of_channels(self, chosen: NDArray[np.bool_]) -> NoiseModel:
-        """Return the model of some of the channels."""
-        return self
-
-    def of_slices(self) -> NoiseModel:
-        """Return the model of slices of a volume, which share one noise level."""
-        return self
-
-    @abc.abstractmethod
-    def measure(self, y: NDArray[Any], missing: NDArray[np.bool_] | None) -> Stabiliser | None:
-        """Return what stabilises y, (channels, parts, *shape); None if there is no noise. `missing` is (*shape)."""
+__all__ = ["CorrelatedNoise", "NoiseModel", "PoissonNoise", "WhiteNoise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +31,14 @@ class WhiteNoise(NoiseModel):
 
     sigma: Any = None
     shared: bool = False
+    name: ClassVar[str] = "white Gaussian noise"
+    sampled: ClassVar[bool] = True
     slices: ClassVar[bool] = True
+
+    @property
+    def level_given(self) -> bool:
+        """Whether the user gave a noise level."""
+        return self.sigma is not None
 
     @property
     def checks_channels(self) -> bool:
@@ -102,12 +66,15 @@ class WhiteNoise(NoiseModel):
     def measure(self, y: NDArray[Any], missing: NDArray[np.bool_] | None) -> Stabiliser | None:
         """Return the division by the level; channels without noise get the largest one."""
         if self.sigma is not None:
-            levels = self.sigma
+            levels, error = self.sigma, 0.0
         elif self.shared:
-            levels = np.full((1,) * y.ndim, _part_level(np.moveaxis(y, 1, 0)))
+            level, error = _part_level(np.moveaxis(y, 1, 0))
+            levels = np.full((1,) * y.ndim, level)
         else:
-            levels = channel_levels(y, missing)
-        return Scaling(np.where(levels > 0, levels, levels.max())) if levels.any() else None
+            levels, error = channel_levels(y, missing)
+        if not levels.any():
+            return None
+        return Scaling(np.where(levels > 0, levels, levels.max()), level_error=error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +82,8 @@ class CorrelatedNoise(NoiseModel):
     """Stationary Gaussian noise; its power spectrum is given, on the grid of `numpy.fft.fftn`, or estimated."""
 
     power: Any = None
+    name: ClassVar[str] = "correlated Gaussian noise"
+    sampled: ClassVar[bool] = True
 
     def laid_out(
         self, y: NDArray[Any], channel_axis: int | None, missing: NDArray[np.bool_] | None = None
@@ -135,13 +104,18 @@ class CorrelatedNoise(NoiseModel):
         if not noisy.any():
             return None
         covariance = Stationary((power[noisy] / level[noisy] ** 2).mean(axis=0))
-        return Scaling(np.where(level > 0, level, level.max()).reshape(-1, 1, *(1,) * ndim), covariance)
+        scale = np.where(level > 0, level, level.max()).reshape(-1, 1, *(1,) * ndim)
+        # Of a spectrum fewer coefficients tell each frequency.
+        error = 0.0 if self.power is not None else 2 * channel_levels(y, missing)[1]
+        return Scaling(scale, covariance, level_error=error)
 
 
 @dataclass(frozen=True)
 class PoissonNoise(NoiseModel):
     """Counts: the variance of an entry is its mean."""
 
+    name: ClassVar[str] = "Poisson noise of counts"
+    sampled: ClassVar[bool] = True
     spares_constants: ClassVar[bool] = False
     clips: ClassVar[bool] = False
     slices: ClassVar[bool] = True
@@ -160,42 +134,26 @@ class PoissonNoise(NoiseModel):
         return AnscombeRoot()
 
 
-_NAMES: dict[str, Any] = {"white": WhiteNoise, "poisson": PoissonNoise, "correlated": CorrelatedNoise}
+def channel_levels(y: NDArray[Any], missing: NDArray[np.bool_] | None, *, peaks: bool = True) -> tuple[Array, float]:
+    """Return the noise level of every channel, 0 for constant ones, and the relative standard error of all.
+
+    Levels broadcast against y. The error is the root mean square over the channels that hold noise: structure, which
+    makes most of it, is alike in them.
+    """
+    levels = [_part_level(channel, missing, peaks) for channel in y]
+    errors = [level.error for level in levels if level.value > 0]
+    error = math.sqrt(np.mean(np.square(errors))) if errors else 0.0
+    return np.array([level.value for level in levels]).reshape(-1, *(1,) * (y.ndim - 1)), error
 
 
-def as_noise(noise: Any, sigma: Any) -> NoiseModel:
-    """Return the model that a user's `noise` and `sigma` stand for: a name, a power spectrum, or a model itself."""
-    if isinstance(noise, str):
-        kind = _validate.choice("noise", noise, _NAMES)
-        if kind is WhiteNoise:
-            return WhiteNoise(sigma)
-        model: NoiseModel = kind()
-        what = repr(noise)
-    elif noise is None:
-        msg = f"noise must be one of {', '.join(map(repr, _NAMES))}, a NoiseModel or a power spectrum, got None."
-        raise TypeError(msg)
-    elif isinstance(noise, NoiseModel):
-        model, what = noise, repr(noise)
-    else:
-        model, what = CorrelatedNoise(noise), "a power spectrum"
-    if sigma is not None:
-        msg = f"sigma goes with white noise, got {sigma!r} with noise={what}. Leave it out."
-        raise ValueError(msg)
-    return model
-
-
-def channel_levels(y: NDArray[Any], missing: NDArray[np.bool_] | None) -> Array:
-    """Return the noise level of every channel, so that it broadcasts against y; 0 for constant channels."""
-    levels = [_part_level(channel, missing) for channel in y]
-    return np.array(levels).reshape(-1, *(1,) * (y.ndim - 1))
-
-
-def _part_level(parts: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> float:
-    """Return the root mean square of the noise levels of the parts along the first axis."""
+def _part_level(parts: NDArray[Any], missing: NDArray[np.bool_] | None = None, peaks: bool = True) -> Level:
+    """Return the root mean square of the noise levels of the parts along the first axis, and of their errors."""
     values = parts.astype(working_precision(parts.dtype))
     if missing is not None:
         values[:, missing] = np.nan
-    return math.hypot(*map(sample_level, values)) / math.sqrt(len(values))
+    levels = [measure_level(part, peaks=peaks) for part in values]
+    root = math.sqrt(len(levels))
+    return Level(math.hypot(*(v.value for v in levels)) / root, math.hypot(*(v.error for v in levels)) / root)
 
 
 def _levels_of(sigma: Any, y: NDArray[Any], channel_axis: int | None) -> Array:

@@ -18,6 +18,8 @@ from .._arrays import Floats
 from .._validate import Array
 from .windows import TINY, WindowSet, frequency_sums, median_level, relative_frequencies
 
+# Relative standard error of a level told by the median of n magnitudes, times the root of n.
+MEDIAN_ERROR = 1.1664
 # The quantile of the standard normal law at 0.8.
 NORMAL_QUANTILE_80 = 0.8416212335729143
 
@@ -56,15 +58,15 @@ class Reading(NamedTuple):
     effective_count: float
 
 
-def excess_variability(power: Array, count: int) -> float:
+def excess_variability(power: Array, count: float) -> float:
     """Return how much more power varies from window to window than that of noise: 1 for noise.
 
     Parameters
     ----------
     power : ndarray
         Mean square of `count` coefficients, one per window.
-    count : int
-        Number of coefficients behind each mean.
+    count : float
+        Number of independent coefficients behind each mean.
 
     Returns
     -------

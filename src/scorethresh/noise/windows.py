@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .._arrays import Floats
 from .._validate import Array
 from ..frames.dct import dct_matrix
+from .clipping import find_clip_limits
 
 # Keeps divisions by a power, and its logarithm, finite.
 TINY = float(np.finfo(float).tiny)
@@ -26,11 +27,24 @@ MEDIAN_OF_NORMAL = 0.6744897501960817
 
 # Entries along the longest axis below which nothing tells noise from signal.
 MIN_LENGTH = 4
+# Relative rounding error of a root mean square: values at equal distances are not below it.
+ROUNDING = 1e-6
 # Entries of all windows together: from larger data, fewer windows are taken. More windows cost time and memory.
 MAX_WINDOW_ENTRIES = 2**20
 # Largest window, in entries, whose DCT is one product with a matrix. Compared with a product per axis, that takes two
 # thirds of the time for 8 x 8 entries, a quarter for 4 x 4 x 4, four times as long for 16 x 16.
 MAX_MATRIX_ENTRIES = 64
+# Largest error of a rounding step, in steps. Single precision leaves some hundredths in data of 16 bits; a curve of
+# tones stretches steps by several tenths.
+STEP_TOLERANCE = 0.1
+# Data of so many entries with so few different values hold no noise: rounded noise of one rounding step makes seven.
+MANY_ENTRIES, FEW_VALUES = 256, 4
+# Fewest distances of values that tell a step, and the largest error of a multiple of it. That eight others are as near
+# to a multiple by chance has a probability of 1e-13.
+MIN_GAPS, EVEN_TOLERANCE = 9, 0.01
+# Steps within the range of the data, per value, at most. If there are far more, equal neighbours are not by chance; and
+# all numbers are multiples of what their precision resolves.
+MOST_STEPS = 16
 # Entries of the data that tell their centre and whether values repeat. Both are the same for any large sample.
 SAMPLE_SIZE = 100_000
 
@@ -40,18 +54,44 @@ class WindowSet:
     """Windows of one shape, `block`.
 
     `means` holds the mean of each window, `coefficients` its DCT as (windows, entries of a window). `overlap` is how
-    many windows hold an entry of the data, at least 1.
+    many windows hold an entry of the data, at least 1. `mixed_means` holds the means of windows that were left out
+    because they are constant in part, `known` the number of all windows without NaN. `covered` marks the entries of
+    the data that are in a window; None for all.
     """
 
     block: tuple[int, ...]
     means: Floats
     coefficients: Floats
     overlap: float
+    mixed_means: Floats = field(default_factory=lambda: np.zeros(0))
+    known: int = 0
+    covered: NDArray[np.bool_] | None = None
+    tapered: bool = False
+
+    @property
+    def noisy(self) -> bool:
+        """Whether more windows may hold noise than are constant in part."""
+        return len(self.means) > len(self.mixed_means)
 
     def away_from(self, limits: Sequence[float], distance: float) -> WindowSet:
         """Return the windows whose means are farther than `distance` from every limit."""
-        far = np.all([np.abs(self.means - limit) > distance for limit in limits], axis=0)
-        return replace(self, means=self.means[far], coefficients=self.coefficients[far])
+        far, mixed = (
+            np.all([np.abs(means - limit) > distance for limit in limits], axis=0)
+            for means in (self.means, self.mixed_means)
+        )
+        return replace(self.some(far), mixed_means=self.mixed_means[mixed])
+
+    def some(self, chosen: NDArray[Any]) -> WindowSet:
+        """Return some of the windows, by a mask or by indices."""
+        return replace(self, means=self.means[chosen], coefficients=self.coefficients[chosen])
+
+
+class WindowKinds(NamedTuple):
+    """Which windows may hold noise, which are constant in part, and how many have no NaN."""
+
+    usable: NDArray[np.bool_]
+    mixed: NDArray[np.bool_]
+    known: int
 
 
 class Cut(NamedTuple):
@@ -61,9 +101,9 @@ class Cut(NamedTuple):
     block: tuple[int, ...]
     steps: tuple[int, ...]
 
-    def windows(self, y: NDArray[Any]) -> NDArray[Any]:
+    def windows(self, y: NDArray[Any], writeable: bool = False) -> NDArray[Any]:
         """Return a view of the windows: (*grid, *block)."""
-        view = np.lib.stride_tricks.sliding_window_view(y, self.block, axis=self.axes)
+        view = np.lib.stride_tricks.sliding_window_view(y, self.block, axis=self.axes, writeable=writeable)
         step = dict(zip(self.axes, self.steps, strict=True))
         return view[tuple(slice(None, None, step.get(axis, 1)) for axis in range(y.ndim))]
 
@@ -75,39 +115,81 @@ def overlapping(y: NDArray[Any], axes: Sequence[int], block: Sequence[int], step
 
 
 def window_set(
-    y: Floats, axes: Sequence[int], block: Sequence[int], steps_per_side: int = 2, taper: Array | None = None
+    y: Floats, axes: Sequence[int], block: Sequence[int], steps_per_side: int = 2, tapered: bool = False
 ) -> WindowSet:
-    """Return the DCT of the usable windows along `axes`, each multiplied by the taper."""
+    """Return the DCT of the usable windows along `axes`, each tapered if asked to.
+
+    The taper is a squared sine along each axis. It keeps waves at their own frequency. Coefficients are divided by what
+    it does to the level of white noise.
+    """
     cut = overlapping(y, axes, block, steps_per_side)
     windows = cut.windows(y).reshape(-1, *cut.block)
     overlap = max(windows.size / y.size, 1.0)
-    usable = usable_windows(y, cut)
+    kinds = usable_windows(y, cut)
+    usable, mixed = kinds.usable, kinds.mixed
+    covered = None
+    if not usable.all():
+        covered = np.zeros(y.shape, bool)
+        view = cut.windows(covered, writeable=True)
+        view[usable.reshape(view.shape[: y.ndim])] = True
+    inside = tuple(range(1, windows.ndim))
+    mixed_means = windows[mixed].mean(axis=inside)
     if not usable.all():
         windows = windows[usable]
-    means = windows.mean(axis=tuple(range(1, windows.ndim)))
-    if taper is not None:
-        windows = windows * taper.astype(y.dtype)
+    means = windows.mean(axis=inside)
+    if tapered:
+        windows = windows * _product([squared_sine(side) for side in cut.block]).astype(y.dtype)
     coefficients = dct_of_windows(windows).reshape(-1, math.prod(cut.block))
-    return WindowSet(cut.block, means, coefficients, overlap)
+    if tapered:
+        gains = [np.sqrt(np.square(dct_matrix(side)) @ np.square(squared_sine(side))) for side in cut.block]
+        coefficients /= _product(gains).ravel().astype(y.dtype)
+    return WindowSet(cut.block, means, coefficients, overlap, mixed_means, kinds.known, covered, tapered)
 
 
-def usable_windows(y: Floats, cut: Cut) -> NDArray[np.bool_]:
-    """Return which windows hold neither NaN nor constant parts, one entry per window.
+def squared_sine(side: int) -> Array:
+    """Return the taper of a window."""
+    return np.sin(np.pi * (np.arange(side) + 0.5) / side) ** 2
 
-    If values repeat, as in pictures of a camera, neighbours are often equal by chance, and a window may hold as many
-    equal neighbours as half of its entries: noise of half a rounding step reaches that. If values do not repeat, two
-    equal neighbours mean that there is no noise.
+
+def _product(vectors: Sequence[Array]) -> Array:
+    return functools.reduce(np.multiply.outer, vectors)
+
+
+def usable_windows(y: Floats, cut: Cut) -> WindowKinds:
+    """Return which windows may hold noise, and which hold constant parts.
+
+    If values do not repeat, two equal neighbours mean that there is no noise, unless both were clipped. If values do,
+    as in pictures of a camera, neighbours are often equal by chance. But noise makes neighbours differ a little more
+    often than it leaves them equal: in a usable window fewer are equal, along every axis, than differ by less than
+    their root mean square difference. Rounded noise of 0.65 rounding steps or more does so, and clipped noise whose
+    mean is not beyond the limit.
     """
-    usable: NDArray[np.bool_] = _window_sums(np.isnan(y), cut) == 0
-    sides = list(cut.block)
+    known = _window_sums(np.isnan(y), cut) == 0
+    usable, constant = known.copy(), known.copy()
+    repeated = has_repeated_values(y)
+    limits = [] if repeated else [limit for limit in find_clip_limits(y) if math.isfinite(limit)]
     for place, axis in enumerate(cut.axes):
-        first = np.moveaxis(y, axis, 0)
-        equal = np.moveaxis(first[1:] == first[:-1], 0, axis)
-        if equal.any():
-            most = math.prod(sides) / 2 if has_repeated_values(y) else 0
-            pairs = tuple(side - (k == place) for k, side in enumerate(sides))
-            usable &= _window_sums(equal, Cut(cut.axes, pairs, cut.steps)) <= most
-    return usable
+        step = np.abs(np.diff(y, axis=axis))
+        pairs = Cut(cut.axes, tuple(side - (k == place) for k, side in enumerate(cut.block)), cut.steps)
+        equal = _window_sums(step == 0, pairs)
+        if not equal.any():
+            constant[:] = False
+            continue
+        constant &= equal == math.prod(pairs.block)
+        if repeated or limits:
+            usable &= (equal == 0) | (equal < _small_steps(step, pairs))
+        if not repeated:
+            unclipped = ~np.isin(np.delete(y, 0, axis), limits)
+            usable &= _window_sums((step == 0) & unclipped, pairs) == 0
+    return WindowKinds(usable, known & ~usable & ~constant, int(np.count_nonzero(known)))
+
+
+def _small_steps(step: Floats, cut: Cut) -> NDArray[np.int64]:
+    """Return how many steps of each window are above 0 and below their root mean square."""
+    square = np.square(cut.windows(step).reshape(-1, math.prod(cut.block)))
+    limit = (1 - ROUNDING) * square.mean(axis=1, keepdims=True)
+    out: NDArray[np.int64] = np.count_nonzero((square > 0) & (square < limit), axis=1)
+    return out
 
 
 def _window_sums(marked: NDArray[np.bool_], cut: Cut) -> NDArray[np.int64]:
@@ -216,7 +298,39 @@ def _sample(y: Floats) -> Floats:
     return some[~np.isnan(some)]
 
 
+def has_few_values(y: Floats) -> bool:
+    """Return whether many entries have few different values: bits, dots, labels. Noise would make more of them."""
+    return y.size >= MANY_ENTRIES and np.unique(_sample(y)).size <= FEW_VALUES
+
+
 def has_repeated_values(y: Floats) -> bool:
-    """Return whether most values occur more than once, as in pictures of a camera, in any units."""
-    times = np.unique(_sample(y), return_counts=True)[1]
-    return bool(times.size and np.median(times) > 1)
+    """Return whether values repeat, in any units: most occur more than once, or all are multiples of a step.
+
+    The first tells pictures of a camera, the second short records of whole numbers.
+    """
+    values, times = np.unique(_sample(y), return_counts=True)
+    if times.size and np.median(times) > 1:
+        return True
+    gaps = np.diff(values)
+    if gaps.size < MIN_GAPS or values[-1] - values[0] > MOST_STEPS * values.size * gaps.min():
+        return False
+    multiples = gaps / gaps.min()
+    return bool(np.abs(multiples - np.rint(multiples)).max() < EVEN_TOLERANCE)
+
+
+def rounding_step(y: Floats) -> float:
+    """Return the step to which y was rounded: 0 if values do not repeat, NaN if they do but not at even steps.
+
+    Units other than the step leave rounding errors in the values. Larger ones than `STEP_TOLERANCE` are uneven steps,
+    as after a curve of tones.
+    """
+    if not has_repeated_values(y):
+        return 0.0
+    values = np.unique(_sample(y))
+    gaps = np.diff(values)
+    gaps = gaps[gaps > 8 * np.finfo(y.dtype).eps * np.abs(values).max()]
+    if not gaps.size:
+        return math.nan
+    step = float(np.median(gaps[gaps < 1.5 * gaps.min()]))
+    multiples = gaps[gaps < 9.5 * step] / step
+    return step if np.abs(multiples - np.rint(multiples)).max() < STEP_TOLERANCE else math.nan

@@ -41,6 +41,9 @@ class RiskCurve:
         The number of entries.
     sigma : float
         The noise level.
+    misfit : float
+        How far the data are from the law that the method fits to them; NaN if it fits none, and for sums of curves.
+        See `Selection`.
 
     See Also
     --------
@@ -68,6 +71,7 @@ class RiskCurve:
     stderr: Array
     size: int
     sigma: float
+    misfit: float = float("nan")
 
     def __add__(self, other: RiskCurve) -> RiskCurve:
         if not isinstance(other, RiskCurve):
@@ -88,11 +92,18 @@ class RiskCurve:
         """Let `sum` start from 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def plot(self, ax: Any = None, truth: RiskCurve | None = None) -> Any:
-        """Draw the risk against the threshold: `scorethresh.viz.plot_risk`."""
+    def plot(self, ax: Any = None, truth: RiskCurve | None = None, *, label: str = "", color: Any = "k") -> Any:
+        """Draw the risk against the threshold, perhaps over other curves: `scorethresh.viz.plot_risk`."""
         from ..viz.plot import plot_risk
 
-        return plot_risk(self, ax, truth)
+        return plot_risk(self, ax, truth, label=label, color=color)
+
+    def to_frame(self) -> Any:
+        """Return the curve as a pandas DataFrame: columns threshold, risk, dof and stderr."""
+        import pandas as pd
+
+        columns = {"threshold": self.thresholds, "risk": self.risk, "dof": self.dof, "stderr": self.stderr}
+        return pd.DataFrame(columns)
 
     def __repr__(self) -> str:
         k = int(np.argmin(self.risk))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from .._arrays import Floats
 from .._threads import thread_map
 from ..noise.gaussian import GaussianNoise, observe
 from .black_box import BlackBox
+from .probe_terms import MonteCarloRisk, Response, RiskTerms, inner, risk_of_terms, risk_terms
 
 __all__ = [
     "Divergence",
@@ -28,6 +30,7 @@ __all__ = [
     "inner",
     "monte_carlo_divergence",
     "monte_carlo_risk",
+    "probe_rows",
 ]
 
 # Bounds of a ratio of two divergences. One probe on few entries may give nonsense; a pilot that depends on the data
@@ -55,20 +58,6 @@ def default_step(size: int) -> float:
 def default_probes(size: int) -> int:
     """Return the number of probes for that many entries: 2 from 4096 on, more below."""
     return max(MIN_PROBES, math.ceil(PROBED_ENTRIES / size))
-
-
-def inner(a: Floats, b: Floats) -> float:
-    """Return the sum of ``a * b``, in double precision; of complex arrays, summed over real and imaginary parts."""
-    if np.iscomplexobj(a) or np.iscomplexobj(b):
-        return inner(a.real, b.real) + inner(a.imag, b.imag)
-    return float(np.einsum("i,i->", a.reshape(-1), b.reshape(-1), dtype=np.float64))
-
-
-class Response(NamedTuple):
-    """An output of an estimator: its mean at two points on both sides of the data, and its derivative between them."""
-
-    mean: Floats
-    derivative: Floats
 
 
 def antithetic_responses(
@@ -257,18 +246,6 @@ class ProbePlan:
         )
 
 
-class MonteCarloRisk(NamedTuple):
-    """The risk of an estimator and its divergence, with their standard errors.
-
-    That of the risk is for the error of this very estimate; that of the divergence is over the probes.
-    """
-
-    risk: float
-    stderr: float
-    divergence: float
-    divergence_stderr: float
-
-
 def monte_carlo_risk(
     estimator: Callable[[Floats], Floats],
     y: Floats,
@@ -316,25 +293,24 @@ def monte_carlo_risk(
     .. [1] P. C. Bellec, C.-H. Zhang, "Second-order Stein: SURE for SURE and other applications in high-dimensional
        inference", Annals of Statistics 49 (2021), arXiv:1811.04121.
     """
-    step, rows = plan.step, []
-    for probe in noise.draws(y, plan.probes, plan.seed):
-        [response] = antithetic_responses(lambda z: (estimator(z),), y, probe, step, threads=False)
-        residual, slope = y - response.mean, response.derivative
-        weighted = (residual, slope) if weights is None else (weights * residual, weights * slope)
-        rows.append(
-            (
-                # The mean of both squared residuals.
-                inner(residual, weighted[0]) + step**2 * inner(slope, weighted[1]),
-                inner(probe, weighted[1]),
-                inner(weighted[0], noise.times(weighted[0])),
-                inner(weighted[1], noise.times(weighted[1])),
-            )
-        )
-    loss, total, of_residual, of_slope = np.mean(rows, axis=0)
-    spread = 2 * of_slope / plan.probes
-    variance = max(4 * of_residual + 4 * of_slope - noise.energy_variance(y, weights), 0.0) + 4 * spread
-    risk = loss - noise.energy(y, weights) + 2 * total
-    return MonteCarloRisk(float(risk), math.sqrt(variance), float(total), math.sqrt(spread))
+    return risk_of_terms(probe_rows(estimator, y, noise, plan, weights), y, noise, weights)
+
+
+def probe_rows(
+    estimator: Callable[[Floats], Floats],
+    y: Floats,
+    noise: GaussianNoise,
+    plan: ProbePlan,
+    weights: Floats | None = None,
+    *,
+    start: int = 0,
+) -> list[RiskTerms]:
+    """Return what each probe of a plan tells of the risk, from number `start` on; see `monte_carlo_risk`."""
+    rows = []
+    for probe in itertools.islice(noise.draws(y, plan.probes, plan.seed), start, None):
+        [response] = antithetic_responses(lambda z: (estimator(z),), y, probe, plan.step, threads=False)
+        rows.append(risk_terms(response, y, probe, noise, plan.step, weights))
+    return rows
 
 
 def divergence_ratio(probe: Floats, response: Floats, control: Floats) -> float:

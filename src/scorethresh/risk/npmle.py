@@ -16,19 +16,19 @@ from .gaussian import row_blocks
 
 # In units of sigma: the width of the histogram's bins and the spacing of the means. Smaller ones lose less of the shape
 # of the data and cost time and memory.
-_BIN = 1 / 20
-_SPACING = 1 / 10
+BIN = 1 / 20
+SPACING = 1 / 10
 # Entries this far beyond the last threshold are set aside: every rule leaves them as they are.
-_MARGIN = 6.0
+FITTED_BEYOND = 6.0
 # Up to this threshold, and the margin, means are fitted. It bounds the time and memory of the fit; the default
 # thresholds end below 9.
 _LARGEST_FITTED = 20.0
 # Beyond, magnitudes within this fraction of each other share a mean: less than sigma up to 100 sigma.
 _FAR_BIN = 0.01
 # A mean this far beyond the universal threshold shows: hardly any such entry is lost at a threshold that one would use.
-_CLEAR = 3.0
+CLEAR = 3.0
 # Fits this close in log-likelihood are not told apart: 2 bounds a 95% interval of one parameter.
-_CLOSE = 2.0
+CLOSE = 2.0
 # Means are cut off at this many sigma, so that their differences are finite.
 _HUGE = 1e300
 
@@ -44,6 +44,11 @@ class Means:
     gap
         Bound on how much larger the log-likelihood could be (the duality gap). If several fits were averaged, the
         largest of their gaps.
+    far
+        The number of atoms at the end that were not fitted; see the notes.
+    misfit
+        ``sqrt(n) (F_n - F)`` where it is largest in size, F_n the distribution of the n magnitudes that were fitted, F
+        the fitted one. See `Selection`.
 
     Notes
     -----
@@ -56,6 +61,13 @@ class Means:
     atoms: Array
     masses: Array
     gap: float
+    far: int = 1
+    misfit: float = 0.0
+
+    @property
+    def fitted(self) -> int:
+        """The number of atoms that were fitted; they come first."""
+        return self.atoms.size - self.far
 
     def density(self, points: Array, sigma: float) -> Array:
         """Return the density of ``|Y|`` at the points, times the number of entries."""
@@ -89,18 +101,42 @@ def fit_means(sample: Magnitudes, *, sigma: float, largest: float, null: float =
     """
     near, far = _histogram(sample, sigma, largest / sigma)
     if near.counts.size == 0:
-        return Means(far.averages, far.counts, 0.0)
-    grid = np.arange(0.0, near.averages.max() + 2 * _SPACING, _SPACING)
-    p, gap = _averaged_fit(near, grid, null, np.sqrt(2 * np.log(sample.size)) + _CLEAR)
+        return Means(far.averages, far.counts, 0.0, far.counts.size)
+    grid = np.arange(0.0, near.averages.max() + 2 * SPACING, SPACING)
+    p, gap = _averaged_fit(near, grid, null, np.sqrt(2 * np.log(sample.size)) + CLEAR)
     used = np.flatnonzero(p)
     atoms, masses = grid[used] * sigma, p[used] * near.counts.sum()
-    return Means(np.append(atoms, far.averages), np.append(masses, far.counts), gap)
+    misfit = distribution_misfit(*near, grid[used], masses)
+    return Means(np.append(atoms, far.averages), np.append(masses, far.counts), gap, far.counts.size, misfit)
+
+
+def distribution_misfit(averages: Array, counts: Array, atoms: Array, masses: Array) -> float:
+    """Return the largest difference between the distributions of n magnitudes and of the fit, times the root of n.
+
+    They are compared at the averages of the bins, where half of a bin's entries count as below. So data on a
+    lattice, such as transforms of whole numbers, do not differ from smooth ones.
+    """
+    from scipy.special import ndtr
+
+    at = averages[:, None]
+    fitted = (ndtr(at - atoms) - ndtr(-at - atoms)) @ masses
+    return largest_difference(averages, counts, fitted)
+
+
+def largest_difference(averages: Array, counts: Array, fitted: Array) -> float:
+    """Return the largest difference between the numbers of entries up to each bin, over the root of their total.
+
+    Half of a bin's entries count as below its average. None do at 0, where no magnitude lies below.
+    """
+    below = np.where(averages > 1e-9, np.cumsum(counts) - counts / 2, 0.0)
+    excess = below - fitted
+    return float(excess[np.argmax(np.abs(excess))] / np.sqrt(counts.sum()))
 
 
 def _averaged_fit(near: _Binned, grid: Array, null: float, clear: float) -> tuple[Array, float]:
     """Return probabilities of the means on the grid, and the duality gap; see `fit_means`."""
     first_clear = max(int(np.searchsorted(grid, clear)), 1)
-    fit = fit_mixture(*near, columns=grid.size, spacing=_SPACING, null=null, clear=first_clear, close=_CLOSE)
+    fit = fit_mixture(*near, columns=grid.size, spacing=SPACING, null=null, clear=first_clear, close=CLOSE)
     worst = fit.gaps.max()
     if worst > max(0.01, 1e-7 * near.counts.sum()):
         warnings.warn(f"the fit of the means stopped {worst:.3g} short of the largest log-likelihood", stacklevel=2)
@@ -112,19 +148,13 @@ def _histogram(sample: Magnitudes, sigma: float, largest: float) -> tuple[_Binne
 
     The last of the bins beyond holds all entries that no rule changes, and may be empty.
     """
-    if sample.cells is None or sample.moments is None:
-        magnitudes, counts = sample.nodes, sample.weights
-    else:
-        counts = sample.moments[:, 0]
-        used = counts > 0
-        counts = counts[used]
-        magnitudes = sample.cells.middle[used] + sample.cells.half[used] * (sample.moments[used, 1] / counts)
+    magnitudes, counts = sample.points()
     with np.errstate(over="ignore"):  # averages of entries near the largest double may be infinite
         z = magnitudes / sigma
-        fitted = z <= min(largest, _LARGEST_FITTED) + _MARGIN
-        unchanged = z > largest + _MARGIN
+        fitted = z <= min(largest, _LARGEST_FITTED) + FITTED_BEYOND
+        unchanged = z > largest + FITTED_BEYOND
         between = ~fitted & ~unchanged
-        near = _binned(np.floor(z[fitted] / _BIN), z[fitted], counts[fitted])
+        near = _binned(np.floor(z[fitted] / BIN), z[fitted], counts[fitted])
         far = _Binned(np.empty(0), np.empty(0))
         if between.any():
             far = _binned(np.floor(np.log(z[between]) / np.log1p(_FAR_BIN)), magnitudes[between], counts[between])

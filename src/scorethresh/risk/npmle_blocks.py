@@ -61,14 +61,23 @@ class BlockMeans:
 
         Blocks far beyond the noise count as normal around their norm.
         """
+        out: Array = block_density(norms, self.atoms, self.block_size) @ self.masses + self.far_density(norms)
+        return out
+
+    def far_density(self, norms: Array) -> Array:
+        """Return the part of the density that is due to norms which took no part in the fit."""
         out = np.zeros(norms.size)
-        if self.atoms.size:
-            logs = log_chi(norms, self.block_size)[:, None] + log_likelihood(norms, self.atoms, self.block_size)
-            out = np.exp(logs) @ self.masses
         close = self.far < norms.max(initial=0.0) + REACH
         for norm, count in zip(self.far[close], self.far_counts[close], strict=True):
             out += count * phi(np.clip(norms - norm, -50, 50))
         return out
+
+
+def block_density(norms: Array, means: Array, d: int) -> Array:
+    """Return the density of the norm of a block of d entries (rows) with each mean (columns), in units of sigma."""
+    if not means.size:
+        return np.zeros((norms.size, 0))
+    return np.exp(log_chi(norms, d)[:, None] + log_likelihood(norms, means, d))
 
 
 class Histogram(NamedTuple):
@@ -88,7 +97,7 @@ def fit_block_means(
     with two sparser ones that are nearly as likely: one with `null` more blocks of mean zero, one with means that are
     zero or show clearly. With ``null=0`` there are none.
     """
-    near, far = histogram(sample, sigma, min(largest / sigma, LARGEST_FITTED + math.sqrt(block_size)) + MARGIN)
+    near, far = histogram(sample, sigma, fitted_limit(largest / sigma, block_size))
     if near.counts.size == 0:
         return BlockMeans(np.empty(0), np.empty(0), far.averages, far.counts, block_size, 0.0)
     grid = np.arange(0.0, near.averages.max() + 2 * SPACING, SPACING)
@@ -100,6 +109,11 @@ def fit_block_means(
     used = np.flatnonzero(p)
     masses = p[used] * near.counts.sum()
     return BlockMeans(grid[used], masses, far.averages, far.counts, block_size, gap)
+
+
+def fitted_limit(largest: float, block_size: int) -> float:
+    """Return up to which norm means are fitted, for thresholds up to `largest`; in units of sigma."""
+    return min(largest, LARGEST_FITTED + math.sqrt(block_size)) + MARGIN
 
 
 def log_chi(norms: Array, d: int) -> Array:
@@ -200,14 +214,8 @@ def most_likely(likelihood: Array, counts: Array) -> tuple[Array, float]:
 
 def histogram(sample: Magnitudes, sigma: float, limit: float) -> tuple[Histogram, Histogram]:
     """Return the bins of norms up to a limit, and the norms beyond; all in units of sigma."""
-    if sample.cells is None or sample.moments is None:
-        z, counts = sample.nodes / sigma, sample.weights
-    else:
-        counts = sample.moments[:, 0]
-        used = counts > 0
-        counts = counts[used]
-        average = sample.cells.middle[used] + sample.cells.half[used] * (sample.moments[used, 1] / counts)
-        z = average / sigma
+    norms, counts = sample.points()
+    z = norms / sigma
     near = z <= limit
     bins, where = np.unique(np.floor(z[near] / BIN), return_inverse=True)
     totals = np.bincount(where, counts[near], minlength=bins.size).astype(np.float64)

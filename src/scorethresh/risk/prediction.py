@@ -47,6 +47,8 @@ class NoiseEnergy:
         A typical noise level. Fourth powers of small or large levels would leave the range of doubles.
     unclipped_share : float
         The share of the noise variance that clipping left.
+    level_error : float
+        The relative standard error of the noise level; 0 if it is known.
     """
 
     count: int
@@ -54,6 +56,7 @@ class NoiseEnergy:
     fourth: float
     unit: float
     unclipped_share: float = 1.0
+    level_error: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,21 +75,18 @@ class FilterRatio:
     spread: float
 
 
-def risk_sums(residual: Floats, divergence: Floats, variance: Any, weight: Any) -> RiskSums:
-    """Return the weighted sums of ``residual - variance + 2 divergence`` and of the divergence.
+def risk_sums(risk: Floats, divergence: Floats, weight: Any) -> RiskSums:
+    """Return the weighted sums of the risk and of the divergence.
 
     Parameters
     ----------
-    residual : ndarray
-        ``|y - x|^2`` per entry.
+    risk : ndarray
+        ``|y - x|^2 - variance + 2 divergence`` per entry.
     divergence : ndarray
         Per entry.
-    variance : float or ndarray
-        Of the noise, per entry.
     weight : float or ndarray
         Of a squared error; 0 where there is no noise.
     """
-    risk = residual - variance + 2 * divergence
     return RiskSums(float((risk * weight).sum()), float((divergence * weight).sum(dtype=np.float64)))
 
 
@@ -111,14 +111,16 @@ def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Pr
     -----
     Two readings are averaged by their precision. The estimated risk is unbiased, but for what was chosen by it, and
     varies with the energy of the noise: by ``2 sigma^4`` per entry, plus ``4 sigma^2 bias^2`` from the product of noise
-    and bias. That is much where the error is far smaller than the noise. The divergence does not vary with that energy.
-    It is the risk of the best linear filter, to which the error has a ratio that is roughly known.
+    and bias. A noise level with the relative error r moves it by ``2 sigma^2 r``. That is much where the error is far
+    smaller than the noise. The divergence does not vary with that energy. It is the risk of the best linear filter, to
+    which the error has a ratio that is roughly known.
     """
     risk, divergence = (total / noise.count / noise.unit**2 for total in (sums.risk, sums.divergence))
     # Clipping took noise from the residual and from the estimate; undoing it gives the latter back.
     risk += (1 - noise.unclipped_share) * (noise.second - divergence)
     filtered = filter_ratio.ratio * max(divergence, 1e-300)
     of_risk = (2 * noise.fourth + 2 * math.sqrt(noise.fourth) * filtered) / noise.count
+    of_risk += (2 * noise.second * noise.level_error) ** 2
     of_filter = (filter_ratio.spread * filtered) ** 2
     mse = (risk * of_filter + filtered * of_risk) / (of_risk + of_filter)
     stderr = math.sqrt(of_risk * of_filter / (of_risk + of_filter))

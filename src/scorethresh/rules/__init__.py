@@ -48,5 +48,8 @@ RULES: dict[str, type[Rule]] = {
 def as_rule(rule: Any) -> Rule:
     """Return the rule of that name, or `rule` itself, with all members of `Rule`."""
     if isinstance(rule, str):
+        if rule == "posterior":
+            msg = "rule 'posterior' has no threshold. Use scorethresh.shrink(y), or threshold_coeffs for bands."
+            raise ValueError(msg)
         return _validate.choice("rule", rule, RULES)()
     return complete(rule)

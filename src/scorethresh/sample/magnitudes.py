@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._kernels import ORDER, deposit
+from .._lazy_data import lazy_module
 from .._threads import cores, thread_map
 from .._validate import Array
 from ..rules import Rule, as_rule
@@ -99,7 +100,8 @@ class Magnitudes:
         Magnitudes
             The sample.
         """
-        y = _validate.data(y)
+        lazy = lazy_module(y)
+        y = _validate.data(y if lazy is None else lazy.loaded(y))
         _validate.finite(y)
         y = y if y.dtype.kind == "f" else y.astype(np.float64)
         nodes = np.sort(np.abs(y), axis=None).astype(np.float64, copy=False)
@@ -123,7 +125,8 @@ class Magnitudes:
         Parameters
         ----------
         y : array_like
-            Real numbers, of any shape. May be a part of the data: samples made with the same keywords add up.
+            Real numbers, of any shape. May be a part of the data: samples made with the same keywords add up. A dask
+            array is read chunk by chunk.
         sigma : float
             The noise level.
         thresholds : array_like, optional
@@ -147,6 +150,20 @@ class Magnitudes:
             bandwidth = 6 * sigma / _KERNELS_FOR ** (1 / 3)
         bandwidth = _validate.positive(bandwidth, "bandwidth")
         return gather(y, Cells.make(_validate.thresholds(thresholds), as_rule(rule), sigma, bandwidth))
+
+    def points(self) -> tuple[Array, Array]:
+        """Return the magnitudes, ascending, and how many entries each stands for: one, or those of a cell.
+
+        The magnitude of a cell is the average of its entries. Cells without entries are left out.
+
+        >>> Magnitudes.exact([3.0, -1.0]).points()
+        (array([1., 3.]), array([1., 1.]))
+        """
+        if self.cells is None or self.moments is None:
+            return self.nodes, self.weights
+        used = self.moments[:, 0] > 0
+        counts = self.moments[used, 0]
+        return self.cells.middle[used] + self.cells.half[used] * (self.moments[used, 1] / counts), counts
 
     def __add__(self, other: Magnitudes) -> Magnitudes:
         if not isinstance(other, Magnitudes):
@@ -183,6 +200,9 @@ def default_thresholds(size: float, sigma: float, block_size: int = 1) -> Array:
 
 def gather(y: Any, cells: Cells) -> Magnitudes:
     """Return the sample of `y` on the given cells: one pass over the data, in threads."""
+    lazy = lazy_module(y)
+    if lazy is not None:
+        return lazy.gather(y, cells)  # type: ignore[no-any-return]
     y = _validate.data(y)
     dtype = np.dtype(np.float32 if y.dtype.kind == "f" and y.dtype.itemsize <= 4 else np.float64)
     parts = max(1, min(cores(), y.size // _ENTRIES_PER_THREAD))

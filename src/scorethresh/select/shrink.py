@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from .._threads import thread_map
 from ..noise.level import estimate_sigma
-from ..risk.npmle import Means, fit_means
+from ..risk.npmle import fit_means
 from ..risk.posterior import TRUSTED, posterior_mean
 from ..sample.magnitudes import Magnitudes
+from .many import batch_levels, rows_of
 
 __all__ = ["PosteriorMean", "Shrunk", "shrink"]
 
@@ -26,11 +28,11 @@ class Shrunk:
     estimate : ndarray
         The posterior mean of every entry, with the shape of y, and its dtype if that is a float.
     risk, dof : float
-        Estimated risk (in units of y squared) and degrees of freedom, summed over the entries.
+        Estimated risk (in units of y squared) and degrees of freedom, summed over the entries. Of a batch, arrays.
     means : Means
-        The fitted distribution of the means. Its last atom holds the entries beyond 26 sigma.
+        The fitted distribution of the means. Its last atom holds the entries beyond 26 sigma. Of a batch, a tuple.
     sigma : float
-        The noise level that was used.
+        The noise level that was used. Of a batch, an array.
 
     See Also
     --------
@@ -38,15 +40,17 @@ class Shrunk:
     """
 
     estimate: NDArray[Any]
-    risk: float
-    dof: float
-    means: Means
-    sigma: float
+    risk: Any
+    dof: Any
+    means: Any
+    sigma: Any
 
     def __repr__(self) -> str:
+        low, high = np.min(self.sigma), np.max(self.sigma)
+        level = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
         return (
-            f"<Shrunk: estimated risk {self.risk:.4g}, degrees of freedom {self.dof:.4g} of {self.estimate.size}, "
-            f"sigma {self.sigma:.6g}>"
+            f"<Shrunk: estimated risk {np.sum(self.risk):.4g}, degrees of freedom {np.sum(self.dof):.4g} of "
+            f"{self.estimate.size}, sigma {level}>"
         )
 
 
@@ -85,7 +89,7 @@ class PosteriorMean:
         return Shrunk(estimate, risk, dof, means, level)
 
 
-def shrink(y: Any, *, sigma: float | None = None) -> Shrunk:
+def shrink(y: Any, *, sigma: Any = None, batch_axis: int | None = None, pooled: bool = False) -> Shrunk:
     """Estimate every mean by its posterior mean under the fitted distribution of the means.
 
     It has less error than thresholding, but sets nothing exactly to zero.
@@ -95,7 +99,13 @@ def shrink(y: Any, *, sigma: float | None = None) -> Shrunk:
     y : array_like
         Noisy coefficients ``x0 + w`` with w white Gaussian, real, of any shape. Their order plays no part.
     sigma : float, optional
-        Standard deviation of w. By default it is estimated by `estimate_sigma`.
+        Standard deviation of w. By default it is estimated by `estimate_sigma`. For a batch one number, or one per
+        sample.
+    batch_axis : int, optional
+        The axis along which many samples lie, each of which gets a distribution of its own. Then risk, degrees of
+        freedom and noise level are arrays, and the distributions a tuple.
+    pooled : bool
+        Whether the samples of a batch share one distribution, over their noise levels.
 
     Returns
     -------
@@ -147,4 +157,28 @@ def shrink(y: Any, *, sigma: float | None = None) -> Shrunk:
     >>> [round(float(np.sum((x - truth) ** 2))) for x in (kept, shrunk.estimate)]
     [72, 18]
     """
-    return PosteriorMean().run(y, sigma=sigma)
+    if batch_axis is None:
+        return PosteriorMean().run(y, sigma=sigma)
+    return _shrink_many(y, sigma, batch_axis, pooled=pooled)
+
+
+def _shrink_many(y: Any, sigma: Any, batch_axis: int, *, pooled: bool) -> Shrunk:
+    """Shrink every sample along an axis, each by itself or all by one distribution."""
+    rows, axis = rows_of(y, batch_axis)
+    count = len(rows)
+    if pooled:
+        levels = batch_levels(estimate_sigma(np.ravel(rows)) if sigma is None else sigma, count)
+        over = levels.reshape(-1, *(1,) * (rows.ndim - 1))
+        found = PosteriorMean().run(rows / over, sigma=1.0)
+        estimate = (found.estimate * over).astype(rows.dtype if rows.dtype.kind == "f" else np.float64)
+        share = np.full(count, 1 / count)
+        risk, dof, means = found.risk * share * levels**2, found.dof * share, (found.means,) * count
+    else:
+        given = [None] * count if sigma is None else list(batch_levels(sigma, count))
+        each = thread_map(
+            lambda pair: PosteriorMean().run(np.ravel(pair[0]), sigma=pair[1]), zip(rows, given, strict=True)
+        )
+        estimate = np.stack([found.estimate for found in each]).reshape(rows.shape)
+        risk, dof, levels = (np.array([getattr(found, name) for found in each]) for name in ("risk", "dof", "sigma"))
+        means = tuple(found.means for found in each)
+    return Shrunk(np.moveaxis(estimate, 0, axis), risk, dof, means, levels)

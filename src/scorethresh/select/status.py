@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import enum
 
-__all__ = ["Status"]
+import numpy as np
+
+from ..risk.curve import RiskCurve
+from ..rules import Rule
+from ..sample.magnitudes import Magnitudes, default_thresholds
+
+__all__ = ["Status", "status_of"]
 
 
 class Status(enum.StrEnum):
@@ -42,3 +48,20 @@ _REMEDIES = {
     ),
     Status.EDGE: ("The least risk is at the end of the range of thresholds. Widen the range, or leave thresholds out."),
 }
+
+
+def status_of(sample: Magnitudes, curve: RiskCurve, k: int, rule: Rule) -> Status:
+    """Return the status of the k-th threshold of a curve."""
+    t = curve.thresholds[k]
+    if sample.nodes[-1] < t:
+        return Status.KILLS_ALL
+    if sample.nodes[0] >= t:
+        values = rule(sample.nodes, t)
+        if np.array_equal(values, sample.nodes):
+            return Status.KEEPS_ALL
+        if not np.any(values):
+            return Status.KILLS_ALL
+    finite = curve.thresholds[np.isfinite(curve.thresholds)]
+    # Beyond the default grid there is no noise left to set to zero, only signal.
+    past_noise = default_thresholds(sample.size, curve.sigma, rule.block_size)[-2]
+    return Status.EDGE if t == finite[0] > 0 or t == finite[-1] < past_noise else Status.INTERIOR

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
+from .._lazy_data import lazy_module
 from .._validate import Array
 from ..rules import Rule
 from ..sample.magnitudes import Magnitudes, default_thresholds
@@ -14,7 +15,7 @@ from ..sample.magnitudes import Magnitudes, default_thresholds
 
 def data_and_thresholds(y: Any, thresholds: Any, sigma: float, rule: Rule) -> tuple[Any, Array]:
     """Return the data as an array or a sample, and the thresholds to try."""
-    data = y if isinstance(y, Magnitudes) else _validate.data(y)
+    data = y if isinstance(y, Magnitudes) or lazy_module(y) is not None else _validate.data(y)
     if not (isinstance(thresholds, str) and thresholds == "all"):
         return data, _thresholds_to_try(data, thresholds, sigma, rule)
     data = data if isinstance(data, Magnitudes) else Magnitudes.exact(data)

@@ -1,4 +1,4 @@
-"""The words of the report: summary, captions, table rows, and code that repeats the run."""
+"""The words of the report: the story, captions, table rows, and code that repeats the run."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import dataclasses
 import html
 import math
 import platform
+import re
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from .._rounding import plain, with_error
 from ..denoising.denoiser import Denoiser
-from ..denoising.result import Band, Denoised
-from ..denoising.what_if import varied_wavelet
-from ..noise.models import as_noise
+from ..denoising.result import PEAKS, Band, Denoised
+from ..noise.base import NoiseModel
+from .residual import WHITE, Autocorrelation
 
 # Packages whose versions are listed: those that results depend on.
 PACKAGES = ("scorethresh", "numpy", "scipy", "PyWavelets")
@@ -22,29 +24,40 @@ PACKAGES = ("scorethresh", "numpy", "scipy", "PyWavelets")
 # A longer array, such as a mask, is not written out in the code.
 MOST_LITERALS = 8
 
+# Experts with less weight are not listed.
+LEAST_WEIGHT = 0.005
 
-def summary(denoiser: Denoiser, found: Denoised) -> list[tuple[str, str]]:
-    """Return the names and values of the summary: data, noise level, predicted errors."""
-    low, high = float(np.min(found.sigma)), float(np.max(found.sigma))
-    shape = " × ".join(map(str, found.estimate.shape))
-    mse = found.predicted_mse
-    units = as_noise(denoiser.noise, denoiser.sigma).level_units
-    pairs = [
-        ("data", f"{shape}, {found.estimate.dtype}"),
-        ("noise level σ", f"{low:.4g}{f' to {high:.4g}' if high > low else ''}, {units}"),
-        ("predicted mean squared error", f"{mse:.4g} ± {found.stderr:.2g}, in units of the data squared"),
-        ("predicted rms error", f"{rms(mse):.4g}, in units of the data"),
-    ]
-    decibels, peak = psnr(found, mse), psnr(found, 1.0)
-    if decibels is not None and peak is not None:
-        pairs.append(("predicted PSNR", f"{decibels:.2f} dB, for a peak of {10 ** (peak / 20):.4g}"))
-    return pairs
+# What experts do, by patterns of their names.
+EXPERTS = (
+    (r"patches that look alike", "patches that look alike, each estimated from the others"),
+    (r"guided windows of (\d+)", r"frequencies in windows of \1, shrunk as a first estimate suggests"),
+    (r"(\w+) thresholds", r"wavelets (\1), small coefficients set to zero"),
+)
 
 
-def psnr(found: Denoised, mse: float) -> float | None:
-    """Return the PSNR of an error in decibels, with the peak of `Denoised.predicted_psnr`; None if it is infinite."""
-    decibels = dataclasses.replace(found, predicted_mse=mse).predicted_psnr()
-    return decibels if math.isfinite(decibels) else None
+def headline(found: Denoised, noise_mse: float) -> str:
+    """Say in one sentence how much better the data became."""
+    if not noise_mse:
+        return found.verdict or "No noise was found. The data were left as they are."
+    if found.predicted_mse <= 0:
+        return "The predicted error is below zero: the noise level is too high."
+    times = math.sqrt(noise_mse / found.predicted_mse)
+    return (
+        f"The noise is reduced {plain(times, 2)} times: from σ = {plain(math.sqrt(noise_mse))} to an error of "
+        f"{error_text(found)}."
+    )
+
+
+def error_text(found: Denoised) -> str:
+    """Return the predicted root mean squared error, rounded to its standard error."""
+    root = rms(found.predicted_mse)
+    return with_error(root, found.stderr / (2 * root)) if root else "0"
+
+
+def level_text(found: Denoised) -> str:
+    """Return the noise level, or the range of the levels of all channels."""
+    low, high = plain(float(np.min(found.sigma))), plain(float(np.max(found.sigma)))
+    return low if low == high else f"{low} to {high}"
 
 
 def rms(mse: float) -> float:
@@ -52,30 +65,91 @@ def rms(mse: float) -> float:
     return math.sqrt(max(mse, 0.0))
 
 
-def part_caption(sides: list[int], part: tuple[slice, ...], limits: tuple[float, float]) -> str:
-    """Say which part of data with these sides is displayed, and the values of black and white."""
-    words = "all of it"
-    if any(s.stop - s.start < n for s, n in zip(part, sides, strict=True)):
-        words = "entries " + ", ".join(f"{s.start} to {s.stop - 1} of {n}" for s, n in zip(part, sides, strict=True))
-    if len(sides) == 3:
-        words += f"; the picture is slice {(part[0].start + part[0].stop) // 2}"
-    return f"Shown: {words}." + ("" if len(sides) == 1 else f" Black is {limits[0]:.4g}, white {limits[1]:.4g}.")
+def facts(denoiser: Denoiser, found: Denoised) -> list[tuple[str, str]]:
+    """Return names and values: data, noise, predicted errors."""
+    pairs = [("data", f"{' × '.join(map(str, found.estimate.shape))}, {found.estimate.dtype}")]
+    pairs.append(("noise model", found.noise.name))
+    # The level of transformed data is not one of the data.
+    if found.noise.level_units == NoiseModel.level_units and np.max(found.sigma) > 0:
+        how = "estimated" if denoiser.sigma is None else "given"
+        pairs.append(("noise level σ", f"{level_text(found)}, {how}"))
+    pairs.append(("predicted error (rms)", f"{error_text(found)}, in units of the data"))
+    peak = PEAKS.get(found.estimate.dtype.name)
+    if peak == 255.0 and found.predicted_mse > 0:
+        pairs.append(("predicted PSNR", f"{found.predicted_psnr():.1f} dB, for a range of 255"))
+    if found.outliers:
+        pairs.append(("outliers replaced", str(found.outliers)))
+    return pairs
 
 
-def slider_caption(found: Denoised) -> str:
-    """Say what the slider varies, and how that relates to the estimate."""
+def removed_words(found: Denoised, residual: Autocorrelation | None) -> str:
+    """Say whether what was removed is white."""
+    if residual is None:
+        return "Nothing was removed."
+    name, lag, value = residual.strongest
+    if not lag:
+        return "There are too few entries to tell whether what was removed is white."
+    where = f"along {name}" + (f", {lag} entries apart" if lag > 1 else ", between neighbours")
+    if residual.white:
+        least = min(float(r[1:].min()) for r in residual.axes.values() if r.size > 1)
+        words = "What was removed looks like white noise."
+        if least < -WHITE:
+            words += f" Neighbours have a correlation of {least:.2f}: slow variations of the noise stayed in the data."
+        return words
+    words = f"What was removed is correlated: by {value:.2f} {where}."
+    if not found.noise.judged:
+        return words
+    if found.plans and not np.isclose(_fourth(found), 1.0):
+        return f"{words} So is noise of this model."
+    return f"{words} Either the noise is, or details were lost."
+
+
+def _fourth(found: Denoised) -> float:
+    """Return the mean squared power of the noise over its squared variance: 1 if it is white."""
+    return 1.0 if found.error_blocks is None else found.error_blocks.fourth
+
+
+def choice_words(denoiser: Denoiser, found: Denoised) -> str:
+    """Say how the estimate was made, and by what its parts were weighted."""
     if not found.bands:
-        return "No band was thresholded, so there is nothing to vary."
-    name = found.plans[0].experts.thresholds[varied_wavelet(found)].noise.frame.wavelet
-    words = f"The estimate by {name} thresholds, all multiplied by one factor, with its predicted error in this part."
-    if any(math.isinf(band.threshold) for band in found.bands):
-        words += " Bands that were set to zero stay zero."
-    if found.weights:
-        weight = np.mean([w for expert, w in found.weights.items() if expert.endswith(f"{name} thresholds")])
-        words += f" The estimate above is a blend, in which these thresholds have a weight of {weight:.1%}."
-        decibels = psnr(found, found.predicted_mse)
-        words += "" if decibels is None else f" Its predicted PSNR is {decibels:.2f} dB."
-    return words
+        return ""
+    if not found.weights:
+        wavelet = found.bands[0].wavelet
+        how = "one threshold for all bands" if denoiser.choose == "global" else "a threshold for each band"
+        return (
+            f"Small coefficients of the {wavelet} wavelet were set to zero, by {how}: "
+            "the one whose estimated risk is least."
+        )
+    return (
+        "The estimate is a weighted mean of several. The weights are those of the least predicted error; nothing else "
+        "was known."
+    )
+
+
+def weight_rows(found: Denoised) -> list[tuple[str, float]]:
+    """Return what experts do and their weights, averaged over channels, the largest first, without tiny ones."""
+    sums: dict[str, list[float]] = {}
+    for name, weight in found.weights.items():
+        sums.setdefault(re.sub(r"^(part \d+ )?(channel \d+ )?", "", name), []).append(weight)
+    most = max(map(len, sums.values()), default=1)
+    rows = [(_expert_words(name), sum(some) / most) for name, some in sums.items()]
+    return sorted((row for row in rows if row[1] >= LEAST_WEIGHT), key=lambda row: -row[1])
+
+
+def _expert_words(name: str) -> str:
+    for pattern, words in EXPERTS:
+        if re.fullmatch(pattern, name):
+            return re.sub(pattern, words, name)
+    return name
+
+
+def weight_bars(found: Denoised) -> str:
+    """Return the weights as an HTML list with bars."""
+    return "\n".join(
+        f'<li><span class="bar"><i style="width:{min(max(100 * weight, 0), 100):.1f}%"></i></span>'
+        f"<b>{weight:.0%}</b> {html.escape(words)}</li>"
+        for words, weight in weight_rows(found)
+    )
 
 
 def definitions(pairs: list[tuple[str, str]]) -> str:
@@ -83,19 +157,25 @@ def definitions(pairs: list[tuple[str, str]]) -> str:
     return "\n".join(f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in pairs)
 
 
+def cells(values: list[str]) -> str:
+    """Return a row of an HTML table."""
+    return "<tr>" + "".join(f"<td>{html.escape(value)}</td>" for value in values) + "</tr>"
+
+
 def band_row(band: Band) -> str:
     """Return a band as a row of the HTML table."""
     k = int(np.searchsorted(band.curve.thresholds, band.threshold))
     size = band.curve.size
-    cells = [
-        band.name,
-        f"{band.sigma:.4g}",
-        f"{band.threshold / band.sigma:.3f}" if math.isfinite(band.threshold) else "∞, set to zero",
-        f"{band.kept:.1%}",
-        f"{band.curve.risk[k] / size / band.sigma**2:.4g}",
-        f"{band.curve.dof[k] / size:.4g}",
-    ]
-    return "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
+    return cells(
+        [
+            band.name,
+            f"{band.sigma:.4g}",
+            f"{band.threshold / band.sigma:.3f}" if math.isfinite(band.threshold) else "∞, set to zero",
+            f"{band.kept:.1%}",
+            f"{band.curve.risk[k] / size / band.sigma**2:.4g}",
+            f"{band.curve.dof[k] / size:.4g}",
+        ]
+    )
 
 
 def code(denoiser: Denoiser, found: Denoised) -> str:
@@ -131,3 +211,8 @@ def _literal(value: Any) -> str:
 def versions() -> str:
     """List the versions of `PACKAGES` and of Python."""
     return ", ".join([*(f"{name} {version(name)}" for name in PACKAGES), f"Python {platform.python_version()}"])
+
+
+def visible(text: str) -> str:
+    """Return text without characters that are not printable, such as those that turn the direction of writing."""
+    return "".join(c if c.isprintable() else "?" for c in text)

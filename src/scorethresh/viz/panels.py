@@ -1,4 +1,4 @@
-"""The panels of `plot_denoised`: noisy data, estimate, removed noise."""
+"""The panels of `plot_denoised`: noisy data, estimate, removed noise, predicted error."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..denoising.result import Denoised
 from .pictures import displayed, value_range
+from .views import error_of_channels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,15 +21,26 @@ LINE_STYLES = ("-", "--", ":", "-.")
 
 
 class Panel(NamedTuple):
-    """A `displayed` array, its title, and the values drawn black and white."""
+    """A `displayed` array, its title, the values at the ends of the colours, and their map."""
 
     shown: NDArray[Any]
     title: str
     limits: tuple[float, float]
+    colours: str = "gray"
 
 
-def panels_of(found: Denoised, y: Any, axis: int | None) -> list[Panel]:
-    """Return the panels: noisy, denoised, removed; the second alone without y."""
+def panels_of(found: Denoised, y: Any, axis: int | None, *, error: bool = False) -> list[Panel]:
+    """Return the panels: noisy, denoised, removed; the second alone without y; perhaps the predicted error."""
+    return [*_data_panels(found, y, axis), *([_error_panel(found, axis)] if error else [])]
+
+
+def _error_panel(found: Denoised, axis: int | None) -> Panel:
+    """Return the panel of the predicted error, whose map has no axis of channels."""
+    shown = displayed(np.sqrt(error_of_channels(found, np.shape(found.estimate), axis)), None)
+    return Panel(shown, "predicted error (rms)", (0.0, float(shown.max())), "cividis")
+
+
+def _data_panels(found: Denoised, y: Any, axis: int | None) -> list[Panel]:
     estimate = found.estimate
     after = displayed(estimate, axis)
     denoised = Panel(after, f"denoised, predicted rms error {_rms(found.predicted_mse):.3g}", value_range(after))
@@ -62,7 +74,7 @@ def draw_image(ax: Axes, panel: Panel, label: str) -> None:
         # Removed noise has both signs. Scaled by its limits, mid-grey is zero.
         ax.imshow(np.clip((panel.shown - low) / (high - low), 0, 1))
     else:
-        image = ax.imshow(panel.shown[..., 0], cmap="gray", vmin=low, vmax=high)
+        image = ax.imshow(panel.shown[..., 0], cmap=panel.colours, vmin=low, vmax=high)
         ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
     ax.set(title=panel.title, xticks=[], yticks=[])
 

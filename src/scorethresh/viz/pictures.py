@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import struct
 import zlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .._containers import values_of
+from ..denoising.result import Denoised
 
 # Lengths of an axis that holds colours: RGB, and RGB with transparency.
 COLOURS = (3, 4)
@@ -33,6 +37,11 @@ def check_same_shape(y: Any, estimate: NDArray[Any]) -> None:
     if np.shape(y) != estimate.shape:
         msg = f"y must have the shape of the estimate, {estimate.shape}, got {np.shape(y)}. Pass the data denoised."
         raise ValueError(msg)
+
+
+def without_container(found: Denoised) -> Denoised:
+    """Return a result whose estimate is an array, without an index or units."""
+    return dataclasses.replace(found, estimate=values_of(found.estimate))
 
 
 def display_axis(shape: tuple[int, ...], channel_axis: int | None) -> int | None:
@@ -73,11 +82,29 @@ def data_uri(a: NDArray[Any], limits: tuple[float, float]) -> str:
     `limits` are the values drawn black and white, or the ends of the value axis.
     """
     if a.ndim == 2:
-        return "data:image/svg+xml;base64," + base64.b64encode(svg(a, limits).encode()).decode()
+        return svg_uri(svg(a, limits))
     low, high = limits
     scaled = (np.nan_to_num(a.astype(np.float64), nan=low) - low) / ((high - low) or 1.0)
     pixels = np.rint(255 * scaled.clip(0, 1)).astype(np.uint8)
     return "data:image/png;base64," + base64.b64encode(png(pixels)).decode()
+
+
+# From little to much error: dark blue, grey, yellow. Readable without telling red from green, and in print.
+ERROR_COLOURS = np.array([(0, 32, 76), (124, 123, 120), (255, 233, 69)], dtype=np.float64)
+
+
+def error_uri(error: NDArray[Any], limits: tuple[float, float]) -> str:
+    """Return a map (rows, columns) as the URI of a PNG picture in `ERROR_COLOURS`."""
+    low, high = limits
+    scaled = ((error - low) / ((high - low) or 1.0)).clip(0, 1) * (len(ERROR_COLOURS) - 1)
+    steps = np.arange(len(ERROR_COLOURS))
+    colours = np.stack([np.interp(scaled, steps, channel) for channel in ERROR_COLOURS.T], axis=-1)
+    return "data:image/png;base64," + base64.b64encode(png(np.rint(colours).astype(np.uint8))).decode()
+
+
+def svg_uri(picture: str) -> str:
+    """Return an SVG picture as a URI."""
+    return "data:image/svg+xml;base64," + base64.b64encode(picture.encode()).decode()
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
@@ -95,10 +122,11 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
-def svg(signal: NDArray[Any], limits: tuple[float, float]) -> str:
-    """Draw a signal (samples, channels) as an SVG picture, with a line per channel."""
+def svg(signal: NDArray[Any], limits: tuple[float, float], ends: tuple[str, str] | None = None) -> str:
+    """Draw a signal (samples, channels) as an SVG picture, a line per channel; `ends` label the horizontal axis."""
     (width, height), (left, bottom) = SVG_SIZE, SVG_ORIGIN
     n = len(signal)
+    first, last = ends or ("sample 0", str(n - 1))
     span = (limits[1] - limits[0]) or 1.0
     low, span = limits[0] - EXTRA_RANGE * span, (1 + 2 * EXTRA_RANGE) * span
 
@@ -116,8 +144,8 @@ def svg(signal: NDArray[Any], limits: tuple[float, float]) -> str:
         f'<text x="{left - 6}" y="{y_of(v) + 5:.0f}" text-anchor="end">{v:.3g}</text>' for v in np.linspace(*limits, 3)
     ]
     labels += [
-        f'<text x="{left}" y="{height - 10}">sample 0</text>',
-        f'<text x="{width - 10}" y="{height - 10}" text-anchor="end">{n - 1}</text>',
+        f'<text x="{left}" y="{height - 10}">{first}</text>',
+        f'<text x="{width - 10}" y="{height - 10}" text-anchor="end">{last}</text>',
     ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'

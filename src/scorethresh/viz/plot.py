@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._containers import values_of
 from .._validate import Array, missing_extra
 from ..denoising.result import Denoised
 from ..risk.curve import RiskCurve, finite_part
@@ -17,7 +18,7 @@ from ..risk.methods import BlockMixture, Mixture
 from ..sample.magnitudes import Magnitudes, default_thresholds
 from ..select.threshold import Selection
 from .panels import draw_image, draw_signal, panels_of
-from .pictures import check_same_shape, display_axis
+from .pictures import check_same_shape, display_axis, without_container
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,14 @@ BIN_WIDTH = 1 / 4
 HISTOGRAM_MARGIN = 6
 
 
-def plot_risk(curve: RiskCurve, ax: Axes | None = None, truth: RiskCurve | None = None) -> Axes:
+def plot_risk(
+    curve: RiskCurve,
+    ax: Axes | None = None,
+    truth: RiskCurve | None = None,
+    *,
+    label: str = "",
+    color: Any = "k",
+) -> Axes:
     """Draw the risk against the threshold, with two standard errors, and mark the minimum.
 
     Parameters
@@ -41,6 +49,10 @@ def plot_risk(curve: RiskCurve, ax: Axes | None = None, truth: RiskCurve | None 
         Axes to draw in. By default a new figure.
     truth : RiskCurve, optional
         The true risk, if it is known: ``risk_curve(y, curve.thresholds, sigma=..., method=Oracle(x0))``.
+    label : str
+        The name of the curve in the legend. Give one to each of several curves in the same axes.
+    color : color
+        Of its line and, paler, of its standard errors.
 
     Returns
     -------
@@ -71,16 +83,19 @@ def plot_risk(curve: RiskCurve, ax: Axes | None = None, truth: RiskCurve | None 
     x = _positions(curve)
     n = finite_part(curve.thresholds).size
     risk, error = curve.risk / unit, 2 * curve.stderr / unit
-    ax.fill_between(x[:n], (risk - error)[:n], (risk + error)[:n], color="0.85", label="± 2 standard errors")
+    band = f"{label}, ± 2 standard errors" if label else "± 2 standard errors"
+    ax.fill_between(x[:n], (risk - error)[:n], (risk + error)[:n], color=color, alpha=0.15, lw=0, label=band)
     if truth is not None:
         m = finite_part(truth.thresholds).size
         ax.plot(truth.thresholds[:m] / curve.sigma, truth.risk[:m] / unit, "k--", lw=1.2, label="true risk")
-    ax.plot(x[:n], risk[:n], "k-", lw=1.8, label="estimated risk")
+    ax.plot(x[:n], risk[:n], "-", color=color, lw=1.8, label=label or "estimated risk")
     if n < x.size:
-        ax.errorbar(x[n:], risk[n:], error[n:], fmt="ks", ms=5, mfc="white", capsize=3, label="all set to zero")
+        zero = f"{label}, all set to zero" if label else "all set to zero"
+        ax.errorbar(x[n:], risk[n:], error[n:], fmt="s", color=color, ms=5, mfc="white", capsize=3, label=zero)
     k = int(np.argmin(curve.risk))
     where = f"at {x[k]:.3g} σ" if k < n else "with all set to zero"
-    ax.plot(x[k], risk[k], "ko", ms=8, zorder=3, label=f"least: {risk[k]:.3g} σ² {where}")
+    least = f"{label}, least" if label else "least"
+    ax.plot(x[k], risk[k], "o", color=color, ms=8, zorder=3, label=f"{least}: {risk[k]:.3g} σ² {where}")
     ax.set(xlabel=_threshold_label(curve.sigma), ylabel="risk per entry, in units of σ²")
     ax.legend(frameon=False)
     return ax
@@ -177,8 +192,10 @@ def plot_selection(selection: Selection, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_denoised(found: Denoised, y: Any = None, axes: Any = None, *, channel_axis: int | None = None) -> Any:
-    """Draw the noisy data, the estimate and their difference.
+def plot_denoised(
+    found: Denoised, y: Any = None, axes: Any = None, *, channel_axis: int | None = None, error: bool = False
+) -> Any:
+    """Draw the noisy data, the estimate, their difference, and perhaps the map of the predicted error.
 
     Parameters
     ----------
@@ -187,10 +204,12 @@ def plot_denoised(found: Denoised, y: Any = None, axes: Any = None, *, channel_a
     y : array_like, optional
         The noisy data. Without it only the estimate is drawn.
     axes : sequence of matplotlib.axes.Axes, optional
-        Three axes to draw in, or one if y is not given. By default a new figure.
+        Three axes to draw in, or one if y is not given; one more with `error`. By default a new figure.
     channel_axis : int, optional
         The axis of channels, as given to the denoiser. If None, the last of three axes is drawn as colours if it has 3
         or 4 entries.
+    error : bool
+        Whether to draw the root of `Denoised.error_map` too.
 
     Returns
     -------
@@ -208,9 +227,10 @@ def plot_denoised(found: Denoised, y: Any = None, axes: Any = None, *, channel_a
     modulus. Three channels are drawn as colours, and so are the first three of four. Of any other number of channels
     of an image, the middle one is drawn.
     """
+    found, y = without_container(found), values_of(y)
     if y is not None:
         check_same_shape(y, found.estimate)
-    panels = panels_of(found, y, display_axis(found.estimate.shape, channel_axis))
+    panels = panels_of(found, y, display_axis(found.estimate.shape, channel_axis), error=error)
     count, signals = len(panels), panels[0].shown.ndim == 2
     if axes is None:
         size, rows, columns = ((9.0, 2.2 * count), count, 1) if signals else ((4.4 * count, 4.0), 1, count)

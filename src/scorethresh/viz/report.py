@@ -1,51 +1,82 @@
-"""The report: a self-contained HTML page with pictures, risk curves, bands and settings."""
+"""The report: a self-contained HTML page that tells what became of the data."""
 
 from __future__ import annotations
 
+import base64
+import datetime
 import html
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._containers import values_of
+from .._rounding import plain
 from ..denoising.denoiser import Denoiser
-from ..denoising.layout import read_layout
 from ..denoising.result import Band, Denoised
-from ..denoising.what_if import what_if
 from ..risk.curve import finite_part
 from . import page_text
-from .pictures import check_same_shape, data_uri, display_axis, displayed, value_range
+from .pictures import check_same_shape, data_uri, display_axis, error_uri, value_range, without_container
+from .residual import Autocorrelation, autocorrelation
+from .views import View, missing_entries, removed_from, spread, views_of
 
 __all__ = ["write_report"]
 
-# Factors of the thresholds on the slider. Each adds a picture to the page and a run of the wavelets.
-FACTORS = (0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0)
-
-# Most entries displayed along each axis, by the number of axes. Larger parts make larger pages. Channels have a lower
-# limit, because three colours take three times the space.
-MOST_SHOWN = {1: (1 << 18,), 2: (1024, 1024), 3: (16, 256, 256)}
-MOST_SHOWN_CHANNELS = 576
 # Most points of a risk curve. They show its shape at the size it is drawn.
-MOST_CURVE_POINTS = 90
+MOST_CURVE_POINTS = 60
+# Removed noise is drawn from black to white within this many rms values. Fewer saturate, more hide structure.
+REMOVED_RANGE = 3
 
 
-def write_report(path: str | os.PathLike[str], y: Any, denoiser: Denoiser, found: Denoised) -> None:
-    """Write an HTML page about a denoised array, with a slider for other thresholds.
+class Energies(NamedTuple):
+    """Mean squares per entry: of the noise, of the error that remains, and of what was removed."""
+
+    noise: float
+    error: float
+    removed: float
+
+    def at_strength(self, strength: float) -> float:
+        """Return the predicted error of ``(1 - strength) y + strength estimate``.
+
+        Notes
+        -----
+        The error of the mixture is ``(1-s)^2 |w|^2 + s^2 |e|^2 + 2 s (1-s) <w, e>`` with the noise w and the error e of
+        the estimate. What was removed is w - e, so ``2 <w, e> = |w|^2 + |e|^2 - |w - e|^2``.
+        """
+        s = strength
+        return (1 - s) * self.noise + s * self.error - s * (1 - s) * self.removed
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    y: Any,
+    denoiser: Denoiser,
+    found: Denoised | Sequence[Denoised],
+    *,
+    name: str = "",
+    part_names: Sequence[str] = (),
+) -> None:
+    """Write an HTML page about denoised data.
 
     Parameters
     ----------
     path : path
         The file to write, such as ``report.html``. An existing file is replaced once the page is complete.
-    y : array_like
-        The noisy data.
+    y : array_like, or sequence of them
+        The noisy data; of a stack, each part.
     denoiser : Denoiser
         The denoiser that was run on y.
-    found : Denoised
-        Its result, ``denoiser.run(y)``.
+    found : Denoised, or sequence of them
+        Its result, ``denoiser.run(y)``; of a stack, one for each part.
+    name : str
+        The title, such as the name of a file.
+    part_names : sequence of str
+        Of a stack, what each part is called. By default ``page 1`` and so on.
 
     See Also
     --------
@@ -56,14 +87,22 @@ def write_report(path: str | os.PathLike[str], y: Any, denoiser: Denoiser, found
     -----
     The page needs no other file and no network.
 
-    Only the middle of large data is displayed: 1024 by 1024 pixels, or 576 by 576 with channels; 16 slices of 256 by
-    256 of a volume, of which the picture is the middle one. The last of three axes is displayed as colours if it has 3
-    or 4 entries. The slider's estimates are computed on the part displayed, at every call. This may take some seconds.
+    Only the middle of large data is displayed: 1024 by 1024 pixels, 576 by 576 with colours, up to 12 slices of 256 by
+    256 of a volume, up to 12 parts of a stack, 2^18 samples of a signal. The last of three axes is displayed as colours
+    if it has 3 or 4 entries. What was chosen is told of the middle part of a stack.
     """
-    check_same_shape(y, found.estimate)
-    template = Path(__file__).with_name("report.html").read_text(encoding="utf-8")
-    fields = _fields(y, denoiser, found)
-    page = re.sub(r"\{\{(\w+)\}\}", lambda match: fields[match[1]], template)
+    results = list(map(without_container, [found] if isinstance(found, Denoised) else found))
+    arrays = list(map(values_of, [y] if isinstance(found, Denoised) else y))
+    if not results or len(results) != len(arrays):
+        msg = f"found must hold one result for each of the {len(arrays)} arrays in y, got {len(results)}."
+        raise ValueError(msg)
+    for a, result in zip(arrays, results, strict=True):
+        check_same_shape(a, result.estimate)
+    names = list(part_names) or [f"page {k + 1} of {len(results)}" for k in range(len(results))]
+    fields = _fields(arrays, denoiser, results, names, name)
+    folder = Path(__file__).with_name("page")
+    files = {kind: (folder / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")}
+    page = re.sub(r"\{\{(\w+)\}\}", lambda match: (fields | files)[match[1]], files["html"])
     target = Path(path)
     beside = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
@@ -73,71 +112,144 @@ def write_report(path: str | os.PathLike[str], y: Any, denoiser: Denoiser, found
         beside.unlink(missing_ok=True)
 
 
-def _fields(y: Any, denoiser: Denoiser, found: Denoised) -> dict[str, str]:
+def _fields(
+    arrays: list[Any], denoiser: Denoiser, results: list[Denoised], names: Sequence[str], name: str
+) -> dict[str, str]:
     """Return the fields of the template."""
-    shape = found.estimate.shape
-    axis = display_axis(shape, denoiser.channel_axis)
-    sides = list(shape)
-    channels = 1 if axis is None else sides.pop(axis)
-    part = _middle(sides, channels)
-    index = list(part)
-    if axis is not None:
-        index.insert(axis % len(shape), slice(0, channels))
-    missing = _missing(y, denoiser)
-
-    def shown(a: NDArray[Any]) -> Any:
-        return displayed(a if missing is None else np.where(missing[tuple(index)], np.nan, a), axis)
-
-    before, after = (shown(np.asarray(a)[tuple(index)]) for a in (y, found.estimate))
-    limits = value_range(after)
-    # `what_if` knows an axis of channels only if the denoiser was given one.
-    tried = what_if(y, denoiser, found, FACTORS, tuple(index) if denoiser.channel_axis is None else part)
-    data = {
-        "signal": after.ndim == 2,
-        "before": data_uri(before, limits),
-        "after": data_uri(after, limits),
-        "trials": [
-            {
-                "factor": factor,
-                "picture": data_uri(shown(trial.estimate), limits),
-                "psnr": page_text.psnr(found, trial.predicted_mse),
-                "rms": page_text.rms(trial.predicted_mse),
-            }
-            # Nothing is tried if the part displayed holds no noise.
-            for factor, trial in zip(FACTORS, tried, strict=False)
-        ],
-        "bands": [_curve(band) for band in found.bands],
+    middle = len(results) // 2
+    y, found = arrays[middle], results[middle]
+    energies = [energies_of(a, denoiser, one) for a, one in zip(arrays, results, strict=True)]
+    residual = _residual(y, denoiser, found)
+    views, words = _views(arrays, denoiser, results, names)
+    limits = value_range(np.concatenate([view.after.ravel() for view, _ in views]))
+    data: dict[str, Any] = {
+        "signal": views[0][0].after.ndim == 1,
+        "limits": limits,
+        "views": _pictures([view for view, _ in views], limits, energies[middle]),
+        "energies": [_numbers(energies[k]) for _, k in views],
+        "start": len(views) // 2 if len(views) > 1 else 0,
+        "residual": None if residual is None else _correlations(residual),
+        "scales": _scales(found.bands),
     }
+    for entry, (_, k) in zip(data["views"], views, strict=True):
+        entry["told"] = page_text.headline(results[k], energies[k].noise) if len(results) > 1 else ""
+    warnings = list(dict.fromkeys(text for one in results for text in one.warnings))
+    story = _total_headline(results, energies)
+    shown = f"Shown: {words}." if words else ""
     return {
         # A closing tag inside a string would end the script element that holds the data.
         "data": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
-        "summary": page_text.definitions(page_text.summary(denoiser, found)),
-        "part_caption": html.escape(page_text.part_caption(sides, part, limits)),
-        "slider_caption": html.escape(page_text.slider_caption(found)),
+        "title": html.escape(page_text.visible(name) or "Denoising report"),
+        "date": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+        "headline": html.escape(story),
+        "verdict": html.escape(" ".join(warnings) or found.verdict),
+        "verdict_class": "attention" if warnings else "fine",
+        "facts": page_text.definitions(page_text.facts(denoiser, found)),
+        "pages": "\n".join(
+            page_text.cells([names[k], page_text.error_text(one), one.verdict]) for k, one in enumerate(results)
+        )
+        if len(results) > 1
+        else "",
+        "shown": html.escape(shown),
+        "removed_words": html.escape(page_text.removed_words(found, residual)),
+        "choice_words": html.escape(page_text.choice_words(denoiser, found)),
+        "weights": page_text.weight_bars(found),
         "bands": "\n".join(page_text.band_row(band) for band in found.bands),
-        "weights": page_text.definitions([(name, f"{weight:.1%}") for name, weight in found.weights.items()]),
         "code": html.escape(page_text.code(denoiser, found)),
         "versions": html.escape(page_text.versions()),
     }
 
 
-def _missing(y: Any, denoiser: Denoiser) -> NDArray[np.bool_] | None:
-    """Return where entries of y are missing, in the shape of y; None if none is."""
-    missing = read_layout(y, denoiser.channel_axis, denoiser.mask).missing
-    if missing is None:
-        return None
-    if denoiser.channel_axis is not None:
-        missing = np.expand_dims(missing, denoiser.channel_axis)
-    return np.broadcast_to(missing, np.shape(y))
+def energies_of(y: Any, denoiser: Denoiser, found: Denoised) -> Energies:
+    """Return the mean squares of noise, error and what was removed, over the entries that are not missing."""
+    missing = missing_entries(y, denoiser)
+    difference = np.ma.getdata(y).astype(np.result_type(found.estimate.dtype, float)) - np.ma.getdata(found.estimate)
+    known = np.ones(difference.shape, bool) if missing is None else ~missing
+    parts = 2 if np.iscomplexobj(difference) else 1
+    count = max(int(known.sum()) * parts, 1)
+    removed = float(np.square(np.abs(difference[known])).sum()) / count
+    blocks = found.error_blocks
+    noise = 0.0 if blocks is None else float(blocks.sums[2].sum()) / count
+    return Energies(noise, max(found.predicted_mse, 0.0), removed)
 
 
-def _middle(sides: list[int], channels: int) -> tuple[slice, ...]:
-    """Return the middle part of data with these sides, small enough to be displayed."""
-    most = MOST_SHOWN[len(sides)]
-    if channels > 1 and len(sides) > 1:
-        most = tuple(min(n, MOST_SHOWN_CHANNELS) for n in most)
-    starts = [max(n - m, 0) // 2 for n, m in zip(sides, most, strict=True)]
-    return tuple(slice(s, s + min(m, n)) for s, m, n in zip(starts, most, sides, strict=True))
+def _total_headline(results: list[Denoised], energies: list[Energies]) -> str:
+    """Return the headline; of a stack for all parts together."""
+    if len(results) == 1:
+        return page_text.headline(results[0], energies[0].noise)
+    noise = float(np.mean([one.noise for one in energies]))
+    error = float(np.mean([one.predicted_mse for one in results]))
+    if noise <= 0 or error <= 0:
+        return f"{len(results)} parts were denoised."
+    times, before, after = (
+        plain(v, digits) for v, digits in (((noise / error) ** 0.5, 2), (noise**0.5, 3), (error**0.5, 3))
+    )
+    return f"The noise of {len(results)} parts is reduced {times} times: from σ = {before} to an error of {after}."
+
+
+def _views(
+    arrays: list[Any], denoiser: Denoiser, results: list[Denoised], names: Sequence[str]
+) -> tuple[list[tuple[View, int]], str]:
+    """Return the views, each with the number of its part, and which part of the data they show."""
+    if len(results) == 1:
+        shown = views_of(arrays[0], denoiser, results[0])
+        return [(view, 0) for view in shown.views], shown.words
+    views = []
+    chosen = spread(len(results))
+    for k in chosen:
+        shown = views_of(arrays[k], denoiser, results[k])
+        view = shown.views[len(shown.views) // 2]
+        label = ", ".join(filter(None, [page_text.visible(names[k]), view.label]))
+        views.append((View(label, view.before, view.after, view.removed, view.error), k))
+    more = f"{len(chosen)} of {len(results)} parts" if len(chosen) < len(results) else ""
+    return views, "; ".join(filter(None, [more, shown.words]))
+
+
+def _pictures(views: list[View], limits: tuple[float, float], energies: Energies) -> list[dict[str, Any]]:
+    """Return the views as the page holds them: samples of signals, pictures of everything else."""
+    top = float(np.nanmax([np.nanmax(view.error, initial=0.0) for view in views]))
+    low = float(np.nanmin([np.nanmin(view.error, initial=np.inf) for view in views]))
+    spreads = REMOVED_RANGE * (energies.removed**0.5 or 1.0)
+    out = []
+    for view in views:
+        entry: dict[str, Any] = {"label": view.label, "errors": [low if np.isfinite(low) else 0.0, top]}
+        if view.after.ndim == 1:
+            entry |= {key: _samples(getattr(view, key)) for key in ("before", "after", "removed", "error")}
+        else:
+            entry |= {
+                "before": data_uri(view.before, limits),
+                "after": data_uri(view.after, limits),
+                "removed": data_uri(view.removed, (-spreads, spreads)),
+                "error": error_uri(view.error, (entry["errors"][0], top)),
+            }
+        out.append(entry)
+    return out
+
+
+def _samples(values: NDArray[Any]) -> str:
+    """Return numbers as text: single precision, little-endian, base64."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode()
+
+
+def _numbers(energies: Energies) -> list[float]:
+    return [float(f"{v:.6g}") for v in energies]
+
+
+def _residual(y: Any, denoiser: Denoiser, found: Denoised) -> Autocorrelation | None:
+    removed, missing = removed_from(y, found), missing_entries(y, denoiser)
+    axis = display_axis(removed.shape, denoiser.channel_axis)
+    return autocorrelation(removed if missing is None else np.where(missing, np.nan, removed), axis)
+
+
+def _correlations(residual: Autocorrelation) -> dict[str, Any]:
+    axes = [{"name": name, "r": [float(f"{v:.4f}") for v in r]} for name, r in residual.axes.items() if r.size > 1]
+    return {"axes": axes, "stderr": float(f"{residual.stderr:.4g}")}
+
+
+def _scales(bands: Sequence[Band]) -> list[dict[str, Any]]:
+    """Return the risk curves by scale, the finest first."""
+    levels = sorted({band.level for band in bands})
+    return [{"level": level, "bands": [_curve(b) for b in bands if b.level == level]} for level in levels]
 
 
 def _curve(band: Band) -> dict[str, Any]:
@@ -145,8 +257,8 @@ def _curve(band: Band) -> dict[str, Any]:
     curve, size = band.curve, band.curve.size
     n = finite_part(curve.thresholds).size
     at = int(np.searchsorted(curve.thresholds, band.threshold))
-    spread = np.linspace(0, n - 1, min(n, MOST_CURVE_POINTS)).astype(int) if n else np.zeros(0, int)
-    index = np.unique(np.append(spread, [at] if at < n else []).astype(int))
+    some = np.linspace(0, n - 1, min(n, MOST_CURVE_POINTS)).astype(int) if n else np.zeros(0, int)
+    index = np.unique(np.append(some, [at] if at < n else []).astype(int))
     unit = size * band.sigma**2
 
     def rounded(values: Any) -> list[float]:

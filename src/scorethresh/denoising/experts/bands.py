@@ -74,7 +74,7 @@ class FrameNoise:
         mean_share = 0.0
         for level in range(1, frame.levels + 1):
             filters = [np.stack(frame.filters(level))] * ndim
-            variances = filter_variances(covariance, filters, shape, 2 ** (frame.levels + 1)).ravel()
+            variances = filter_variances(covariance, filters, shape).ravel()
             each = variances / White(1.0).filter_variances(filters).ravel() / 2 ** (level * ndim)
             sigmas += [math.sqrt(v) for v in variances[1:]]
             shares += [float(share) for share in each[1:]]

@@ -49,12 +49,11 @@ class Expert(abc.ABC):
         return self.apply(Batch(values), pilot).value
 
 
-def filter_variances(
-    covariance: Covariance, filters: Sequence[Array], shape: tuple[int, ...] | None, short: int
-) -> Array:
-    """Return the variance of filtered noise, corrected for reflection along axes of fewer than `short` entries.
+def filter_variances(covariance: Covariance, filters: Sequence[Array], shape: tuple[int, ...] | None) -> Array:
+    """Return the variance of filtered noise, corrected for what reflection at the borders does to it.
 
-    Along longer ones the correction is negligible. Coloured noise is taken to be periodic, and is not corrected.
+    In a volume of 48 x 48 x 48 entries it raises the divergence of means of two by 6%. Coloured noise is taken to be
+    periodic, and is not corrected.
     """
     variances = covariance.filter_variances(filters)
     if shape is None or not isinstance(covariance, White):
@@ -62,6 +61,6 @@ def filter_variances(
     gains = []
     for rows, n in zip(filters, shape, strict=True):
         energy = (rows**2).sum(axis=1)
-        gains.append(np.maximum((reflected_variance(rows, n) if n < short else energy) / energy, LEAST_GAIN))
+        gains.append(np.maximum(reflected_variance(rows, n) / energy, LEAST_GAIN))
     gain: Array = functools.reduce(np.multiply.outer, gains)
     return variances * gain

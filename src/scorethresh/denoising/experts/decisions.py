@@ -12,7 +12,7 @@ from ..._validate import Array
 from ...risk.curve import RiskCurve
 from ...risk.methods import Method, Selector, as_method
 from ...rules import Blocks, Hard, Rule
-from ...select.threshold import DEFAULT, risk_curve, select_threshold
+from ...select.threshold import DEFAULT, find_threshold, risk_curve
 
 # Coefficients from which on SCORE picks as well as the default method, ten times faster.
 MIN_SCORE_SIZE = 1 << 14
@@ -38,7 +38,7 @@ class EntryDecisions:
     def select(self, c: Floats, sigma: float) -> tuple[float, RiskCurve]:
         """Return the threshold of least estimated risk, and the risk curve."""
         method = self.method or default_method(c.size)
-        found = select_threshold(c, sigma=sigma, rule=self.rule, method=method)
+        found = find_threshold(c, sigma=sigma, rule=self.rule, method=method)
         return found.threshold, found.curve
 
     def curve(self, c: Floats, thresholds: Array, sigma: float) -> RiskCurve:
@@ -69,7 +69,7 @@ class BlockDecisions:
     def select(self, c: Floats, sigma: float) -> tuple[float, RiskCurve]:
         """Return the threshold of least estimated risk, and the risk curve."""
         method = default_method(c.size // c.shape[1])
-        found = select_threshold(c, sigma=sigma, rule=self.rule, method=method, block_axis=1)
+        found = find_threshold(c, sigma=sigma, rule=self.rule, method=method, block_axis=1)
         return found.threshold, _per_block(found.curve, c.shape[1])
 
     def curve(self, c: Floats, thresholds: Array, sigma: float) -> RiskCurve:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._arrays import Floats
 from ...frames.patches import Patches
-from ...frames.windows import WindowEstimate
 from ...risk.estimate import Estimate
 from ..batch import Batch
 from .base import Expert
@@ -37,12 +35,11 @@ def no_report() -> None:
 
 
 class Steps(NamedTuple):
-    """All that the steps made: the estimate and the divergence, what the last one was given, the noise levels."""
+    """All that the steps made: the estimate, the divergence, the last step's response to noise, the noise levels."""
 
     value: Floats
     divergence: Floats
-    places: list[NDArray[np.int32]]
-    last_pilot: Floats
+    response: Floats
     levels: tuple[float, ...]
 
     @property
@@ -80,9 +77,11 @@ class NonlocalRidge(Expert):
     levels: tuple[float, ...]
 
     @classmethod
-    def fit(cls, patches: Patches, sigma: float, batch: Batch, pilot: Floats) -> tuple[NonlocalRidge, Steps]:
-        """Return the expert for noise of level sigma, and what it makes of the batch."""
-        steps = _run(patches, (sigma,), batch, pilot)
+    def fit(
+        cls, patches: Patches, sigma: float, batch: Batch, pilot: Floats, noise: Floats | None = None
+    ) -> tuple[NonlocalRidge, Steps]:
+        """Return the expert for noise of level sigma, and what `steps` makes of the batch."""
+        steps = _run(patches, (sigma,), batch, pilot, noise)
         return cls(patches, steps.levels), steps
 
     @property
@@ -105,23 +104,30 @@ class NonlocalRidge(Expert):
         if pilot is None:
             msg = "patches are compared in a pilot. Pass a first estimate of the same shape."
             raise ValueError(msg)
-        return self.steps(batch, pilot, done).estimate
+        return self.steps(batch, pilot, done=done).estimate
 
-    def steps(self, batch: Batch, pilot: Floats, done: Callable[[], None] = no_report) -> Steps:
-        """Return all that it makes of a batch."""
-        return _run(self.patches, self.levels, batch, pilot, done)
+    def steps(
+        self, batch: Batch, pilot: Floats, noise: Floats | None = None, done: Callable[[], None] = no_report
+    ) -> Steps:
+        """Return all that it makes of a batch.
 
-    def response(self, steps: Steps, noise: Floats) -> Floats:
-        """Return what the last step makes of noise, given the same patches and the same pilot."""
-        found = _combine(self.patches, steps.places, steps.last_pilot, noise, self.levels[-1], DATA_SHARES[-1])
-        return np.stack([some.value for some in found])
+        The response is what the last step makes of `noise`, (pieces, any number of parts, *shape), given the patches
+        and the pilot of the batch. It costs less than a step of its own.
+        """
+        return _run(self.patches, self.levels, batch, pilot, noise, done)
 
 
 def _run(
-    patches: Patches, levels: Sequence[float], batch: Batch, pilot: Floats, done: Callable[[], None] = no_report
+    patches: Patches,
+    levels: Sequence[float],
+    batch: Batch,
+    pilot: Floats,
+    noise: Floats | None = None,
+    done: Callable[[], None] = no_report,
 ) -> Steps:
     """Run all steps. Levels that are not given are found: from the second step on, what was left in the data."""
     y = batch.values
+    parts, count = y.shape[1], len(KEPT_NOISE)
     known, found = list(levels), list[float]()
     places = [patches.match(piece) for piece in (pilot if batch.guide is None else batch.guide)]
     done()
@@ -132,17 +138,10 @@ def _run(
             known.append(max(known[0] - float(np.std(removed, dtype=np.float64)), KEPT_NOISE[step - 1] * known[0]))
         level = known[step]
         found.append(level)
-        last, estimates = x, _combine(patches, places, x, data, level, share)
-        x = np.stack([estimate.value for estimate in estimates])
+        both = data if noise is None or step < count - 1 else np.concatenate([data, noise], axis=1)
+        estimates = [patches.combine(*piece, level, share) for piece in zip(places, x, both, strict=True)]
+        x = np.stack([estimate.value[:parts] for estimate in estimates])
         data = x + y.dtype.type(kept * known[0] / level) * (data - x)
         done()
     divergence = np.stack([estimate.divergence for estimate in estimates]) * y.dtype.type(known[0] ** 2)
-    return Steps(x, divergence, places, last, tuple(found))
-
-
-def _combine(
-    patches: Patches, places: Sequence[NDArray[np.int32]], pilot: Floats, data: Floats, level: float, share: float
-) -> list[WindowEstimate]:
-    """Return what one step makes of every piece."""
-    pieces = zip(places, pilot, data, strict=True)
-    return [patches.combine(at, x, y, level, share) for at, x, y in pieces]
+    return Steps(x, divergence, np.stack([estimate.value[parts:] for estimate in estimates]), tuple(found))

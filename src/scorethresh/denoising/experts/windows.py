@@ -52,7 +52,7 @@ class _OnWindows(Expert):
     @classmethod
     def make(cls, windows: Windows, covariance: Covariance, shape: tuple[int, ...]) -> Self:
         """Return the expert for noise of a covariance in data of a shape."""
-        return cls(windows, filter_variances(covariance, windows.filters(), shape, windows.block[0]))
+        return cls(windows, filter_variances(covariance, windows.filters(), shape))
 
     @property
     def reach(self) -> int:

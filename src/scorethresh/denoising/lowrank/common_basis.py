@@ -34,16 +34,26 @@ class CommonBasis:
     inside: Array
     outside: Array
 
-    def divergence(self, y: Floats, estimate: Floats) -> float:
-        """Return what the fit of the basis adds to the divergence of an estimate, both (entries, k).
+    def divergence(self, y: Floats, estimate: Floats, gain: Array) -> float:
+        """Return what the fit of the basis adds to the divergence of an estimate.
+
+        Parameters
+        ----------
+        y, estimate : ndarray
+            Along the vectors, (entries, k).
+        gain : ndarray
+            The share of noise along each vector that passes, (k,): the divergence for a given basis, per entry.
 
         Notes
         -----
-        Noise in y turns vector i towards vector j by ``<y_i, y_j> / (l_i - l_j)``, l their energies. The estimate
-        turns with it. That is ``sum_{i, j} <estimate_i, y_i> / (l_i - l_j)``, over i inside and j outside.
+        Noise w in y turns vector i to vector j by ``(<y_i, w_j> + <w_i, y_j>) / (l_i - l_j)``, l their energies. The
+        estimate turns with it, which makes ``<estimate_i, y_i> / (l_i - l_j)``. And y_j enters what is denoised, where
+        it counts as noise: ``gain_i l_j / (l_i - l_j)``. Both are summed over i inside and j outside. For a projection,
+        with a gain of 1, this is the divergence of truncated singular values.
         """
         kept = (y.conj() * estimate).real.sum(axis=0)
-        return float((kept[:, None] / (self.inside[:, None] - self.outside)).sum())
+        entering = np.multiply.outer(gain, self.outside)
+        return float(((kept[:, None] + entering) / (self.inside[:, None] - self.outside)).sum())
 
 
 def common_basis(y: Floats) -> CommonBasis:

@@ -13,7 +13,7 @@ from ..._progress import Progress
 from ..._threads import one_blas_thread
 from ..._validate import AssumptionWarning
 from .choice import candidate_grids, choose_grid
-from .noise_map import NoiseMap, estimate_noise_map
+from .measured import MeasuredSeries, as_series_noise, measure_noise
 from .result import LowRankDenoised, predict_series
 from .series import Series, level_map, read_series
 from .sums import denoise_patches, regions_of
@@ -47,15 +47,17 @@ class LowRankDenoiser:
     """
 
     sigma: Any = None
+    noise: Any = "white"
     series_axis: int = -1
     patch: Any = None
     step: Any = None
     mask: Any = None
-    progress: bool = False
+    progress: bool | float = False
 
     def __post_init__(self) -> None:
-        if self.sigma is not None and np.ndim(self.sigma) == 0:
-            level_map(self.sigma, ())
+        _, sigma = as_series_noise(self.noise, self.sigma)
+        if sigma is not None and np.ndim(sigma) == 0:
+            level_map(sigma, ())
 
     def run(self, y: Any) -> LowRankDenoised:
         """Denoise y.
@@ -77,35 +79,43 @@ class LowRankDenoiser:
             if y looks like magnitudes of complex data.
         """
         series = read_series(y, self.series_axis, self.mask)
+        model, sigma = as_series_noise(self.noise, self.sigma)
         shape = series.valid.shape
-        given = None if self.sigma is None else np.broadcast_to(level_map(self.sigma, shape, series.valid), shape)
+        given = None if sigma is None else np.broadcast_to(level_map(sigma, shape, series.valid), shape)
         grids = candidate_grids(self.patch, self.step, shape)
         if not series.valid.any():
             return LowRankDenoised.unchanged(series)
         with one_blas_thread():
-            levels, error = estimate_noise_map(series) if given is None else NoiseMap(given)
-            if not levels.any():
+            measured = measure_noise(series, model, given)
+            if measured is None:
                 return LowRankDenoised.unchanged(series)
-            grid = choose_grid(series, levels, grids)
+            grid = choose_grid(measured.series, measured.levels, grids)
             blocks = regions_of(grid)
             with Progress("denoise", len(blocks), self.progress) as progress:
-                sums = denoise_patches(series, levels, blocks, progress.step)
-        found = predict_series(series, levels, sums, grid.patch, error)
-        if found.predicted_mse < -3 * found.stderr:
-            msg = (
-                f"The predicted error is below zero, {found.predicted_mse:.3g} ± {found.stderr:.2g}, and cannot be "
-                "trusted: sigma is too large, or the noise is not Gaussian, as in magnitudes of complex data. Leave "
-                "sigma out, mask the background, or pass the complex data."
-            )
-            warnings.warn(msg, AssumptionWarning, stacklevel=2)
-        elif (missing := _missing_negatives(series, found)) > MIN_MISSING:
-            msg = (
-                f"y has no negative entries, where Gaussian noise would have made about {missing:.0f}: it holds "
-                "magnitudes of complex data, or is clipped at 0. Their bias stays, and the predicted error, which is "
-                "too low, knows nothing of it. Pass the complex data, or mask the background."
-            )
-            warnings.warn(msg, AssumptionWarning, stacklevel=2)
+                sums = denoise_patches(measured.series, measured.levels, blocks, progress.step)
+        found = predict_series(measured, sums, grid.patch)
+        doubt = _doubt(measured, found)
+        if doubt:
+            warnings.warn(doubt, AssumptionWarning, stacklevel=2)
         return found
+
+
+def _doubt(measured: MeasuredSeries, found: LowRankDenoised) -> str:
+    """Return why the predicted error cannot be trusted; empty if it can."""
+    if found.predicted_mse < -3 * found.stderr:
+        return (
+            f"The predicted error is below zero, {found.predicted_mse:.3g} ± {found.stderr:.2g}, and cannot be "
+            "trusted: sigma is too large, or the noise is another one. Leave sigma out, use noise='rician' for "
+            "magnitudes of complex data, or pass the complex data."
+        )
+    missing = _missing_negatives(measured.series, found) if measured.way_back is None else 0.0
+    if missing > MIN_MISSING:
+        return (
+            f"y has no negative entries, where Gaussian noise would have made about {missing:.0f}: it holds "
+            "magnitudes of complex data, or is clipped at 0. Their bias stays, and the predicted error, which is "
+            "too low, knows nothing of it. Use noise='rician' for magnitudes, or pass the complex data."
+        )
+    return ""
 
 
 def _missing_negatives(series: Series, found: LowRankDenoised) -> float:
@@ -124,11 +134,12 @@ def denoise_lowrank(
     y: Any,
     *,
     sigma: Any = None,
+    noise: Any = "white",
     series_axis: int = -1,
     patch: Any = None,
     step: Any = None,
     mask: Any = None,
-    progress: bool = False,
+    progress: bool | float = False,
 ) -> NDArray[Any]:
     """Remove noise from a series of images or volumes: diffusion and functional MRI, hyperspectral cubes, videos.
 
@@ -139,7 +150,10 @@ def denoise_lowrank(
         or complex.
     sigma : float or array_like, optional
         The noise level in units of y (of one part, if y is complex): a number, or a map with the shape of one volume.
-        By default it is estimated as a map.
+        By default it is estimated as a map. With ``noise="rician"`` it is that of a real or imaginary part.
+    noise : {"white", "rician", "poisson", "camera", "speckle"} or NoiseModel
+        The noise, as in `denoise`. ``"rician"`` is for magnitudes of complex data; `RicianNoise` takes the number of
+        coils. Noise that depends on the signal is made even by a transform, and estimates are turned back without bias.
     series_axis : int
         The axis of the series: directions, time, wavelengths.
     patch : int or tuple of int, optional
@@ -150,8 +164,9 @@ def denoise_lowrank(
     mask : array_like of bool, optional
         True where entries are missing, in the shape of one volume or of y. They are left out and given back as they
         were. Entries with NaN, and entries that are constant over the series, are treated alike.
-    progress : bool
-        Whether to show a progress bar on standard error.
+    progress : bool or float
+        Whether to show a progress bar, by tqdm: on standard error, or in a notebook. A number shows it only if the work
+        takes more than that many seconds.
 
     Returns
     -------
@@ -172,8 +187,9 @@ def denoise_lowrank(
     shrunk so that the risk is least (see `select_rank`). An entry lies in many patches. Their estimates are averaged,
     each weighted by one over its predicted error. The divergence of all that is known, and so is the risk.
 
-    The noise is taken to be Gaussian. Magnitudes of complex data (Rician noise) keep their bias, and the predicted
-    error knows nothing of it; an `AssumptionWarning` says so if negative entries are missing.
+    By default the noise is taken to be Gaussian. Magnitudes of complex data (Rician noise) then keep their bias, and
+    the predicted error knows nothing of it; an `AssumptionWarning` says so if negative entries are missing. With
+    ``noise="rician"`` magnitudes are transformed [3]_, and the estimate is the magnitude without noise.
 
     References
     ----------
@@ -181,6 +197,8 @@ def denoise_lowrank(
        doi:10.1016/j.neuroimage.2016.08.016.
     .. [2] M. Gavish and D. L. Donoho, "Optimal shrinkage of singular values", IEEE Transactions on Information Theory
        63 (2017), arXiv:1405.7511.
+    .. [3] A. Foi, "Noise estimation and removal in MR imaging: the variance-stabilization approach", IEEE International
+       Symposium on Biomedical Imaging (2011), doi:10.1109/ISBI.2011.5872758.
 
     Examples
     --------

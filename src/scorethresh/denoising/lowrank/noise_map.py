@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..._arrays import Floats
 from ..._threads import thread_map
 from ..._validate import Array, AssumptionWarning
 from ...noise.bulk import BulkFit, fit_bulk
@@ -17,7 +21,7 @@ from .series import Series
 from .shrinkage import gram_eigenvalues
 from .sums import BLOCK_BYTES
 
-__all__ = ["NoiseMap", "estimate_noise_map"]
+__all__ = ["NoiseMap", "energy_correction", "estimate_noise_map", "level_surface", "patch_levels"]
 
 # A patch needs this share of valid entries to tell the level. Fewer leave rims of masks to their neighbours.
 MIN_VALID_SHARE = 0.5
@@ -61,27 +65,40 @@ def estimate_noise_map(series: Series) -> NoiseMap:
     interpolated linearly between their centres. Its mean is then corrected: what whole regions hold outside of their
     common basis is noise, and far more of it.
     """
+    out = level_surface(series, functools.partial(_levels_of, series))
+    if not out.all():
+        return NoiseMap(np.zeros(out.shape))
+    correction, error = energy_correction(series, out)
+    return NoiseMap(out * correction, error)
+
+
+def level_surface(series: Series, levels_of: Callable[..., Array]) -> Array:
+    """Return the noise level at every entry, from levels of patches that do not overlap.
+
+    Parameters
+    ----------
+    series : Series
+        The data.
+    levels_of : callable
+        Takes a `PatchBlock`, returns the level of every patch, NaN where it cannot be told. With ``doubted=True`` it
+        returns what was found all the same.
+    """
     shape, volumes = series.values.shape[:-1], series.values.shape[-1]
     patch = _wide_patch(shape, volumes)
     grid = PatchGrid(shape, patch, patch)
     blocks = grid.blocks(max(1, BLOCK_BYTES // (8 * series.parts * volumes * math.prod(patch))))
     levels = np.empty(tuple(map(len, grid.corners())))
-    for block, found in zip(blocks, thread_map(lambda block: _levels_of(series, block), blocks), strict=True):
-        levels[block.place] = found
+    for block, found in zip(blocks, thread_map(levels_of, blocks), strict=True):
+        levels[block.place] = found.reshape(tuple(map(len, block.corners)))
     if np.isfinite(levels).any():
-        out = _interpolated(_local_median(levels), grid)
-    else:
-        msg = (
-            "The noise level cannot be told from the series: its patches are not of low rank, or hold too few entries "
-            "or volumes. The median of what was found is used. Pass sigma if it is known."
-        )
-        warnings.warn(msg, AssumptionWarning, stacklevel=4)
-        doubted = np.concatenate([_levels_of(series, block, doubted=True).ravel() for block in blocks])
-        out = np.full(shape, np.nanmedian(doubted) if np.isfinite(doubted).any() else 0.0)
-    if not out.all():
-        return NoiseMap(np.zeros(shape))
-    correction, error = _correction(series, out)
-    return NoiseMap(out * correction, error)
+        return _interpolated(_local_median(levels), grid)
+    msg = (
+        "The noise level cannot be told from the series: its patches are not of low rank, or hold too few entries "
+        "or volumes. The median of what was found is used. Pass sigma if it is known."
+    )
+    warnings.warn(msg, AssumptionWarning, stacklevel=5)
+    doubted = np.concatenate([levels_of(block, doubted=True) for block in blocks])
+    return np.full(shape, np.nanmedian(doubted) if np.isfinite(doubted).any() else 0.0)
 
 
 def _wide_patch(shape: tuple[int, ...], volumes: int) -> tuple[int, ...]:
@@ -92,7 +109,7 @@ def _wide_patch(shape: tuple[int, ...], volumes: int) -> tuple[int, ...]:
     return tuple(min(size, n) for n in shape)
 
 
-def _correction(series: Series, levels: Array) -> tuple[float, float]:
+def energy_correction(series: Series, levels: Array) -> tuple[float, float]:
     """Return by what the levels are too low, and the relative error that is left in their squares.
 
     The energy outside of the bases of whole regions is that of noise, and of signal too weak to be detected. One such
@@ -128,18 +145,25 @@ def _correction(series: Series, levels: Array) -> tuple[float, float]:
 
 def _levels_of(series: Series, block: PatchBlock, *, doubted: bool = False) -> Array:
     """Return the level of every patch of a block; NaN where it cannot be told, unless doubt does not matter."""
-    volumes = series.values.shape[-1]
     values = block.cut(series.values[block.region]).astype(np.complex128 if series.parts == 2 else np.float64)
-    valid = block.cut(series.valid[block.region])
+    return patch_levels(values, block.cut(series.valid[block.region]), doubted=doubted)
+
+
+def patch_levels(values: Floats, valid: NDArray[np.bool_], *, doubted: bool = False) -> Array:
+    """Return the noise level of one part in every patch, (patches, entries, volumes), in double precision.
+
+    NaN where it cannot be told, unless doubt does not matter.
+    """
+    volumes, parts = values.shape[-1], 2 if np.iscomplexobj(values) else 1
     eigenvalues, counts = gram_eigenvalues(values, valid)
-    out = np.full(block.count, np.nan)
+    out = np.full(len(values), np.nan)
     for i, (one, count) in enumerate(zip(np.sqrt(eigenvalues), counts.tolist(), strict=True)):
         rows = count - 1
         if rows > 0 and count >= MIN_VALID_SHARE * valid.shape[1]:
             fit: BulkFit = fit_bulk(one[: min(rows, volumes)], rows, volumes)
             if doubted or not fit.reason:
-                out[i] = fit.sigma / np.sqrt(series.parts)
-    return out.reshape(tuple(map(len, block.corners)))
+                out[i] = fit.sigma / np.sqrt(parts)
+    return out
 
 
 def _local_median(levels: Array) -> Array:

@@ -31,12 +31,15 @@ class PatchEstimate:
         The estimate, (patches, entries, volumes).
     divergence : ndarray
         Summed over the volumes, (patches, entries).
+    of_volumes : ndarray
+        The same summed over the entries, (patches, volumes).
     rank : ndarray
         Singular values that were kept besides the mean, (patches,).
     """
 
     value: Floats
     divergence: Array
+    of_volumes: Array
     rank: NDArray[np.int64]
 
 
@@ -91,37 +94,61 @@ def shrink_patches(y: Floats, valid: NDArray[np.bool_]) -> PatchEstimate:
     ratio = (values / spikes)[:, None]
     if y.shape[2] <= y.shape[1]:
         projected = centred @ leading
-        leverage = np.abs(projected / spikes[:, None]) ** 2
+        left, right = np.abs(projected / spikes[:, None]) ** 2, np.abs(leading) ** 2
         shrunk = (projected * ratio) @ np.swapaxes(leading, 1, 2).conj()
     else:
-        leverage = np.abs(leading) ** 2
-        shrunk = (leading * ratio) @ (np.swapaxes(leading, 1, 2).conj() @ centred)
-    leverage = np.where(np.arange(spikes.shape[1]) < rank[:, None, None], leverage, 0.0)
+        projected = np.swapaxes(leading, 1, 2).conj() @ centred
+        left, right = np.abs(leading) ** 2, np.swapaxes(np.abs(projected / spikes[..., None]) ** 2, 1, 2)
+        shrunk = (leading * ratio) @ projected
     share = 1 / np.maximum(count, 1)[:, None]
-    unexplained = np.maximum(1 - share - leverage.sum(axis=2), 0.0)
-    divergence = np.einsum("bmk,bk->bm", leverage, spectrum.gains) + unexplained * spectrum.others[:, None]
-    divergence = np.where(valid, divergence + (y.shape[2] + spectrum.jump[:, None]) * share, 0.0)
-    return PatchEstimate(np.where(valid[..., None], shrunk + mean, 0.0), divergence, rank)
+    of_entries = _spread(left, spectrum.left, rank, 1 - share) + (y.shape[2] + spectrum.jump[:, None]) * share
+    of_volumes = _spread(right, spectrum.right, rank, 1.0) + 1 + spectrum.jump[:, None] / y.shape[2]
+    return PatchEstimate(
+        np.where(valid[..., None], shrunk + mean, 0.0), np.where(valid, of_entries, 0.0), of_volumes, rank
+    )
+
+
+def _spread(leverage: Array, gains: tuple[Array, Array], rank: NDArray[np.int64], whole: Any) -> Array:
+    """Return the divergence of entries or volumes, by their leverage on the spikes and on all other vectors.
+
+    Parameters
+    ----------
+    leverage : ndarray
+        Squares of the entries of leading singular vectors, (patches, entries, k).
+    gains : tuple of ndarray
+        Those of the spikes, (patches, k), and the mean of the others, (patches,).
+    rank : ndarray
+        The number of spikes, (patches,).
+    whole : float or ndarray
+        The sum of an entry's leverage over all vectors.
+    """
+    spikes, others = gains
+    leverage = np.where(np.arange(leverage.shape[2]) < rank[:, None, None], leverage, 0.0)
+    rest = np.maximum(whole - leverage.sum(axis=2), 0.0)
+    out: Array = np.einsum("bmk,bk->bm", leverage, spikes) + rest * others[:, None]
+    return out
 
 
 @dataclass(frozen=True, eq=False)
 class _Spectrum:
-    """Shrunk singular values of patches, and the gains of their left vectors.
+    """Shrunk singular values of patches, and the gains of their vectors.
 
     Attributes
     ----------
-    spikes, values, gains : ndarray
-        The leading singular values, what becomes of them, and their gains, (patches, k); spikes are 1 beyond the rank.
-    others, jump : ndarray
-        The mean gain of all other vectors, and the divergence of the jump at the edge, (patches,).
+    spikes, values : ndarray
+        The leading singular values and what becomes of them, (patches, k); spikes are 1 beyond the rank.
+    left, right : tuple of ndarray
+        The gains of the spikes' vectors, (patches, k), and the mean gain of all other vectors, (patches,).
+    jump : ndarray
+        The divergence of the jump at the edge, (patches,).
     rank : ndarray
         The number of spikes, (patches,).
     """
 
     spikes: Array
     values: Array
-    gains: Array
-    others: Array
+    left: tuple[Array, Array]
+    right: tuple[Array, Array]
     jump: Array
     rank: NDArray[np.int64]
 
@@ -140,12 +167,17 @@ def _shrink_spectrum(s: Array, count: Array, y: Floats) -> _Spectrum:
     own = np.minimum(slopes, MAX_SLOPE)
     own = own if parts == 1 else (own + ratio) / 2
     gains, rest = _gains(s, spikes, values, own, (rank, size))
-    gains += np.maximum(volumes - rows, 0)[:, None] * ratio
-    others = (rest + (rows - size) * ratio.sum(axis=1)) / np.maximum(rows - rank, 1)
+    left, right = (
+        (
+            gains + np.maximum(across - along, 0)[:, None] * ratio,
+            (rest + (along - size) * ratio.sum(axis=1)) / np.maximum(along - rank, 1),
+        )
+        for along, across in ((rows, volumes), (np.full_like(rows, volumes), rows))
+    )
     height = (spike_root(edge, *(np.maximum(side - rank - 1, 0) for side in (rows, volumes))) - 1) / edge
     near = np.sqrt(parts) * phi(np.sqrt(parts) * (s - edge[:, None])) / parts
     density = np.where(np.arange(s.shape[1]) < size[:, None], near, 0.0).sum(axis=1)
-    return _Spectrum(spikes, values, gains, others, np.maximum(height, 0.0) * density, rank)
+    return _Spectrum(spikes, values, left, right, np.maximum(height, 0.0) * density, rank)
 
 
 def _gains(s: Array, spikes: Array, values: Array, own: Array, sizes: tuple[Any, Any]) -> tuple[Array, Array]:

@@ -73,6 +73,7 @@ def _denoise_block(series: Series, levels: Array, block: PatchBlock) -> PatchSum
     basis = common_basis(scaled[valid])
     y = scaled @ basis.vectors
     sums = PatchSums(np.zeros_like(y), *(np.zeros(valid.shape) for _ in range(3)))
+    of_vectors = np.zeros(y.shape[-1])
     most = max(1, BLOCK_BYTES // (16 * y.shape[-1] * int(np.prod(block.patch))))
     for part in block.split(most):
         some, known = part.cut(y[part.region]), part.cut(valid[part.region])
@@ -82,8 +83,12 @@ def _denoise_block(series: Series, levels: Array, block: PatchBlock) -> PatchSum
         sums.weight[part.region] += part.add_up(weight)
         sums.divergence[part.region] += part.add_up(weight * found.divergence)
         sums.rank[part.region] += part.add_up(weight * found.rank[:, None])
+        of_vectors += found.of_volumes.sum(axis=0)
     mean = sums.value[valid] / np.maximum(sums.weight[valid], 1e-300)[:, None]
-    extra = basis.divergence(y[valid], mean) / max(len(mean), 1)
+    passed = sums.divergence[valid].sum() / np.maximum(sums.weight[valid].sum(), 1e-300)
+    # Patches say how it is shared among the vectors; the weighted mean of overlapping ones, how much it is.
+    gain = passed * of_vectors / max(float(of_vectors.sum()), 1e-300)
+    extra = basis.divergence(y[valid], mean, gain) / max(len(mean), 1)
     return PatchSums(
         (sums.value @ basis.vectors.conj().T).astype(series.values.dtype),
         sums.weight,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 from typing import Any
 
+import numpy as np
+
 from ..._validate import Array
 from ...rules import Rule
 from ...sample.magnitudes import Magnitudes
@@ -56,6 +58,10 @@ class Method(abc.ABC):
     @abc.abstractmethod
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
         """Return the estimated risk of `rule` at the thresholds."""
+
+    def choose(self, sample: Magnitudes, curve: RiskCurve, *, rule: Rule) -> int:
+        """Return the index of the threshold to take: of least risk, unless a method says otherwise."""
+        return int(np.argmin(curve.risk))
 
     @classmethod
     def __subclasshook__(cls, other: type) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,14 @@ from ... import _validate
 from ..._validate import Array
 from ...rules import Rule, complete, jumps_of, kinks_of
 from ...sample.magnitudes import Magnitudes, default_thresholds
+from ..choice import choose_within_noise
 from ..curve import RiskCurve, finite_part, or_infinity
-from ..npmle_blocks import BlockMeans, fit_block_means, histogram
+from ..mixture_error import parameter_covariance, parameters_of
+from ..npmle import largest_difference
+from ..npmle_blocks import BlockMeans, Histogram, block_density, fit_block_means, fitted_limit, histogram
 from ..stein import check_cells
 from .base import BlockMethod
-from .blocks import MAX_BANDWIDTH, block_curve, smooth_terms, threshold_chunks
+from .blocks import MAX_BANDWIDTH, smooth_terms, threshold_chunks
 
 # The widest interval of norms, in units of sigma, on which the density is integrated by two Gauss-Legendre nodes: to
 # 1e-8 of it.
@@ -52,7 +55,7 @@ class BlockMixture(BlockMethod):
 
     It has no bandwidth. Norms far beyond the last threshold take no part in the fit; they enter the sums themselves.
 
-    `stderr` is that of SCORE with a Gaussian kernel of 0.29 sigma, which is noisier, from norms in bins of sigma/20.
+    The threshold, `stderr` and the bias of the risk are as for entries: see `Mixture`.
 
     References
     ----------
@@ -85,7 +88,7 @@ class BlockMixture(BlockMethod):
         return fit_block_means(sample, sigma=sigma, block_size=d, largest=largest, null=self.null)
 
     def resolution(self, size: int, sigma: float) -> float:
-        """Return the bandwidth of the kernel behind the standard error: the fit needs no more than a histogram."""
+        """Return the widest bandwidth of `BlockScore`: the fit needs no more than a histogram."""
         return MAX_BANDWIDTH * sigma
 
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
@@ -95,39 +98,97 @@ class BlockMixture(BlockMethod):
         tried, h = finite_part(thresholds), self.resolution(sample.size, sigma)
         if sample.cells is not None and tried.size:
             check_cells(sample.cells, tried, rule, h)
-        noisy = block_curve(_binned(sample, sigma), thresholds, sigma=sigma, rule=rule, bandwidth=h)
         largest = float(tried.max(initial=0.0))
         means = fit_block_means(sample, sigma=sigma, block_size=d, largest=largest, null=self.null)
-        norms, weights = _law(means, kinks_of(rule, tried) / sigma if tried.size else np.zeros(1))
-        loss, dof = np.zeros((2, thresholds.size))
+        law = _law(means, kinks_of(rule, tried) / sigma if tried.size else np.zeros(1))
+        loss, dof = np.zeros((2, thresholds.size, law.weights.shape[1]))
         with np.errstate(over="ignore", invalid="ignore"):
-            for part in threshold_chunks(tried.size, norms.size, rule):
+            for part in threshold_chunks(tried.size, law.norms.size, rule):
                 loss[part], dof[part] = (
-                    weights @ term for term in smooth_terms(norms * sigma, tried[part], rule, sigma)
+                    term.T @ law.weights for term in smooth_terms(law.norms * sigma, tried[part], rule, sigma)
                 )
             for positions, heights in jumps_of(rule, tried) if tried.size else []:
-                dof[: tried.size] += heights / sigma * means.density(positions / sigma)
-            loss[tried.size :] = weights @ np.square(norms)
-            risk = loss - d * sample.size + 2 * dof
-            return RiskCurve(
-                thresholds, or_infinity(risk) * sigma**2, or_infinity(dof), noisy.stderr, d * sample.size, sigma
-            )
+                dof[: tried.size] += (heights / sigma)[:, None] * _densities(means, law.means, positions / sigma)
+            loss[tried.size :] = np.square(law.norms) @ law.weights
+            risk = loss - d * law.counts + 2 * dof
+            stderr = _standard_error(means, law, risk[:, 1:], thresholds / sigma) * sigma**2
+            totals = or_infinity(risk[:, 0]) * sigma**2, or_infinity(dof[:, 0])
+            near, _ = histogram(sample, sigma, fitted_limit(largest / sigma, d))
+            return RiskCurve(thresholds, *totals, stderr, d * sample.size, sigma, _misfit(near, law))
+
+    def choose(self, sample: Magnitudes, curve: RiskCurve, *, rule: Rule) -> int:
+        """Return the index of the least risk that the data support, as for entries."""
+        return choose_within_noise(sample, curve, complete(rule).block_size)
 
 
-def _binned(sample: Magnitudes, sigma: float) -> Magnitudes:
-    """Return the sample as a histogram: a node per bin, at the average of its norms."""
-    near, _ = histogram(sample, sigma, math.inf)
-    return Magnitudes(sigma * near.averages, near.counts, sample.size)
+class _Law(NamedTuple):
+    """The fitted law of the norms, in units of sigma, as a quadrature whose panels end at the kinks.
+
+    Attributes
+    ----------
+    norms : ndarray
+        The nodes: those of the fit, then norms that took no part in it.
+    weights : ndarray
+        Per node, those of all blocks (first column), and of one block with each mean (columns).
+    counts : ndarray
+        The number of blocks in every column.
+    means : ndarray
+        Those of the columns but the first; the first of these are the atoms of the fit.
+    edges : ndarray
+        The ends of the panels, two nodes each.
+    """
+
+    norms: Array
+    weights: Array
+    counts: Array
+    means: Array
+    edges: Array
 
 
-def _law(means: BlockMeans, kinks: Array) -> tuple[Array, Array]:
-    """Return nodes and weights of the fitted law of the norms, in units of sigma: integrals between the kinks."""
-    if not means.atoms.size:
-        return means.far, means.far_counts
-    end = math.sqrt(means.atoms.max() ** 2 + means.block_size) + TAIL
+def _law(means: BlockMeans, kinks: Array) -> _Law:
+    """Return the fitted law: integrals between the kinks."""
+    every, end = np.empty(0), 0.0
+    if means.atoms.size:
+        every = parameters_of(means.atoms, means.masses).means
+        end = math.sqrt(means.atoms.max() ** 2 + means.block_size) + TAIL
     edges = np.unique(np.concatenate([np.arange(0.0, end, PANEL), kinks[kinks < end], [end]]))
     middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
     norms = (middle[:, None] + half[:, None] * NODES).ravel()
-    fitted = BlockMeans(means.atoms, means.masses, np.empty(0), np.empty(0), means.block_size, means.gap)
-    weights = (half[:, None] * WEIGHTS).ravel() * fitted.density(norms)
-    return np.append(norms, means.far), np.append(weights, means.far_counts)
+    weights = np.zeros((norms.size + means.far.size, 1 + every.size))
+    weights[: norms.size] = (half[:, None] * WEIGHTS).reshape(-1, 1) * _densities(means, every, norms, far=False)
+    weights[norms.size :, 0] = means.far_counts
+    counts = np.append(means.masses.sum() + means.far_counts.sum(), np.ones(every.size))
+    return _Law(np.append(norms, means.far), weights, counts, every, edges)
+
+
+def _densities(means: BlockMeans, every: Array, norms: Array, *, far: bool = True) -> Array:
+    """Return the density of all norms (first column), and of the norm of one block with each mean."""
+    one = block_density(norms, every, means.block_size)
+    total = one[:, : means.atoms.size] @ means.masses
+    return np.column_stack([total + means.far_density(norms) if far else total, one])
+
+
+def _standard_error(means: BlockMeans, law: _Law, risks: Array, thresholds: Array) -> Array:
+    """Return the standard error of the risk by the delta method; all in units of sigma."""
+    variance = np.zeros(thresholds.size)
+    if means.atoms.size:
+        parameters = parameters_of(means.atoms, means.masses)
+        inside = slice(2 * (law.edges.size - 1))
+        share = np.diff(law.edges).repeat(2) / 2
+        densities = law.weights[inside, 1:] / share[:, None]
+        slope = risks @ parameters.combinations
+        covariance = parameter_covariance(parameters, densities, share)
+        variance = np.einsum("tj,tj->t", slope @ covariance, slope)
+    # A norm that took no part in the fit stands for its mean; killed, it adds its square.
+    spread = np.append(0.0, np.cumsum(means.far_counts * np.square(2 * means.far)))
+    variance += spread[np.searchsorted(means.far, thresholds)]
+    return or_infinity(np.sqrt(np.maximum(variance, 0)))
+
+
+def _misfit(near: Histogram, law: _Law) -> float:
+    """Return the largest difference between the distributions of the n norms and of the fit, times the root of n."""
+    if not near.counts.size or law.edges.size < 2:
+        return 0.0
+    inside = 2 * (law.edges.size - 1)
+    fitted = np.append(0.0, np.cumsum(law.weights[:inside, 0].reshape(-1, 2).sum(axis=1)))
+    return largest_difference(*near, np.interp(near.averages, law.edges, fitted))

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ... import _validate
+from ..._normal import phi
 from ..._validate import Array
 from ...rules import Rule, entry_rule
 from ...sample.magnitudes import Magnitudes, default_thresholds
-from ..curve import RiskCurve, finite_part
-from ..gaussian import risk_at
-from ..kernel import Kernel
+from ..choice import choose_within_noise
+from ..curve import RiskCurve, finite_part, or_infinity
+from ..gaussian import expectations, row_blocks
+from ..mixture_error import parameter_covariance, parameters_of
 from ..npmle import Means, fit_means
-from ..stein import stein_curve
+from ..stein import check_cells
 from .base import Method
+
+# Integrals over the fitted density take points at this distance, in units of sigma, and end this far beyond its last
+# mean. Sums over points converge fast for smooth functions: half the distance changes no standard error by 1e-6.
+_POINTS = 0.2
+_TAIL = 9.0
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,15 @@ class Mixture(Method):
     The method relies on white Gaussian noise of level sigma more than others do: it takes heavy tails for signal. A
     few hundred entries determine G poorly, and the level of the risk more poorly still.
 
-    `stderr` is that of SCORE with a Gaussian kernel of half a sigma, which is noisier.
+    The threshold of least risk is taken, with one exception. Up to a limit near ``sqrt(2 log P + 2 log log P)`` any may
+    be taken; there, pure noise has a risk of ``sigma^2 / 2`` in all. One above is taken only if it keeps something, and
+    every entry beyond the limit, which noise alone hardly makes.
+
+    `stderr` is that of the fit, by the delta method: the parameters are the masses and places of the fitted means, and
+    the energy of means below sigma. It is right for dense signals, and up to three times too large for sparse ones. The
+    risk itself is biased. It is too high for sparse signals, for the most likely G takes some noise for signal: by 7
+    sigma^2 for pure noise in 1000 entries, of which 0.1 would be true. It is too low if many means lie just below the
+    threshold: by 13% for 10% Laplace(3).
 
     References
     ----------
@@ -91,8 +107,61 @@ class Mixture(Method):
     def curve(self, sample: Magnitudes, thresholds: Array, *, sigma: float, rule: Rule) -> RiskCurve:
         """Return the estimated risk of `rule` at the thresholds."""
         rule = entry_rule(rule, self)
-        noisy = stein_curve(sample, thresholds, sigma=sigma, rule=rule, kernel=Kernel("gaussian", 0.5, False))
         tried = finite_part(thresholds)
+        if sample.cells is not None and tried.size:
+            check_cells(sample.cells, tried, rule, self.resolution(sample.size, sigma))
         means = fit_means(sample, sigma=sigma, largest=float(tried.max(initial=0.0)), null=self.null)
-        risk, dof = risk_at(rule, thresholds, means.atoms, means.masses, sigma)
-        return RiskCurve(thresholds, risk, dof, noisy.stderr, sample.size, sigma)
+        risk, dof, stderr = _evaluate(rule, thresholds, means, sigma)
+        return RiskCurve(thresholds, risk, dof, stderr, sample.size, sigma, means.misfit)
+
+    def choose(self, sample: Magnitudes, curve: RiskCurve, *, rule: Rule) -> int:
+        """Return the index of the least risk that the data support; see the notes."""
+        return choose_within_noise(sample, curve, 1)
+
+
+def _evaluate(rule: Rule, thresholds: Array, means: Means, sigma: float) -> tuple[Array, Array, Array]:
+    """Return risk, degrees of freedom and, by the delta method, the standard error of the risk."""
+    n, masses = means.fitted, means.masses
+    at, change, covariance = _fitted_parameters(means, sigma)
+    # An entry that was not fitted is taken as its own mean, which it tells to within sigma. At finite thresholds all
+    # rules leave those of the last atom as they are.
+    far, last = means.atoms[n:-1], means.atoms.size
+    ends = slice(last, last + far.size), slice(last + far.size, last + 2 * far.size)
+    every = np.concatenate([means.atoms, far + sigma / 2, far - sigma / 2, at[n:] * sigma])
+    own = np.append(np.arange(n), np.arange(last + 2 * far.size, every.size))
+    risk, dof, variance = np.zeros((3, thresholds.size))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part, error, freedom in _per_mean(rule, thresholds, every, sigma):
+            risk[part], dof[part] = error[:, :last] @ masses, freedom[:, :last] @ masses
+            units = error / sigma / sigma
+            slope = units[:, own] @ change
+            variance[part] = np.einsum("tj,tj->t", slope @ covariance, slope)
+            variance[part] += np.square(units[:, ends[0]] - units[:, ends[1]]) @ masses[n:-1]
+        if masses[-1] > 0:
+            variance[finite_part(thresholds).size :] += masses[-1] * (2 * means.atoms[-1] / sigma) ** 2
+        stderr = np.sqrt(np.maximum(or_infinity(variance), 0)) * sigma**2
+    return or_infinity(risk), or_infinity(dof), stderr
+
+
+def _fitted_parameters(means: Means, sigma: float) -> tuple[Array, Array, Array]:
+    """Return means in units of sigma, how the values at them change with the parameters of the fit, and the covariance.
+
+    The first means are the atoms of the fit.
+    """
+    if not means.fitted:
+        return np.empty(0), np.empty((0, 0)), np.empty((0, 0))
+    parameters = parameters_of(means.atoms[: means.fitted] / sigma, means.masses[: means.fitted])
+    points = np.arange(_POINTS / 2, parameters.means.max() + _TAIL, _POINTS)[:, None]
+    densities = phi(points - parameters.means) + phi(points + parameters.means)
+    covariance = parameter_covariance(parameters, densities, np.full(points.size, _POINTS))
+    return parameters.means, parameters.combinations, covariance
+
+
+def _per_mean(rule: Rule, thresholds: Array, means: Array, sigma: float) -> Iterator[tuple[slice, Array, Array]]:
+    """Yield blocks of thresholds, and risk and degrees of freedom of an entry at each of them and each mean."""
+    tried = finite_part(thresholds)
+    for part in row_blocks(tried.size, means.size):
+        found = expectations(rule, tried[part], means, sigma)
+        yield part, found.error, found.dof
+    if tried.size < thresholds.size:
+        yield slice(tried.size, None), np.square(means)[None, :], np.zeros((1, means.size))

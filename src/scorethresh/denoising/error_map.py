@@ -1,0 +1,128 @@
+"""Where the error is large: the predicted error, block by block and smoothed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import Floats
+from .._validate import Array
+from ..risk.prediction import FilterRatio
+
+# Side of a block by the number of axes: small against the smoothing below, and large enough to save memory.
+BLOCK_SIDES = {1: 64, 2: 8, 3: 4}
+# Standard deviation of the Gaussian that smooths over blocks. A wider one lowers the noise of the estimated risk, and
+# loses details of the map.
+SMOOTHING = 1.5
+# Relative spread of the error over that of the best linear filter of equal divergence, from place to place. Over whole
+# images it is 0.3.
+LOCAL_SPREAD = 0.5
+
+Place = tuple[slice, ...]
+
+
+class BlockSums(NamedTuple):
+    """Sums over the blocks of a tile, (4, *blocks), and the index of the first block along each axis.
+
+    The sums are those of the risk, of the divergence, of the noise variance, and of the number of entries with noise.
+    """
+
+    start: tuple[int, ...]
+    sums: Array
+
+
+def block_sums(tile: Place, risk: Floats, divergence: Floats, variance: Any, weight: Any) -> BlockSums:
+    """Return the sums over the blocks of a tile.
+
+    Parameters
+    ----------
+    tile : tuple of slice
+        Its place in the whole.
+    risk, divergence : ndarray
+        Per entry, in units of stabilised values.
+    variance : float or ndarray
+        Of the noise, per entry.
+    weight : float or ndarray
+        That turns squared errors to the units of y squared; 0 where there is no noise.
+    """
+    side = BLOCK_SIDES[len(tile)]
+    maps = [np.broadcast_to(a * weight, risk.shape) for a in (risk, divergence, variance)]
+    maps.append(np.broadcast_to(np.greater(weight, 0), risk.shape))
+    sums = []
+    for some in maps:
+        total = some
+        for axis, place in enumerate(tile):
+            edges = np.r_[place.start, np.arange(-(-(place.start + 1) // side) * side, place.stop, side)] - place.start
+            total = np.add.reduceat(total, edges, axis=axis, dtype=np.float64)
+        sums.append(total)
+    return BlockSums(tuple(place.start // side for place in tile), np.stack(sums))
+
+
+def joined(shape: tuple[int, ...], tiles: Iterable[BlockSums]) -> Array:
+    """Return the sums over all blocks of data of a shape, (4, *blocks)."""
+    side = BLOCK_SIDES[len(shape)]
+    out = np.zeros((4, *(-(-n // side) for n in shape)))
+    for start, sums in tiles:
+        ends = zip(start, sums.shape[1:], strict=True)
+        out[(slice(None), *(slice(first, first + count) for first, count in ends))] += sums
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorBlocks:
+    """Sums over blocks, from which a map of the predicted error is drawn.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of one channel.
+    sums : ndarray
+        (4, *blocks), all channels together; see `BlockSums`.
+    fourth : float
+        The mean squared power of the noise over its squared variance: 1 if it is white.
+    filter_ratio : FilterRatio
+        How the error of the estimator compares with its divergence.
+    mse : float
+        The predicted error of the whole, per entry.
+    """
+
+    shape: tuple[int, ...]
+    sums: Array = field(repr=False)
+    fourth: float
+    filter_ratio: FilterRatio
+    mse: float
+
+    def map(self) -> Array:
+        """Return the predicted squared error at every entry.
+
+        Notes
+        -----
+        In the neighbourhood of a block the two readings of `predict`, the estimated risk and the divergence times a
+        ratio, are averaged by their precision, as for the whole. The result is scaled so that its mean is that of the
+        whole.
+        """
+        from scipy.ndimage import gaussian_filter, map_coordinates
+
+        risk, divergence, variance, count = (gaussian_filter(a, SMOOTHING, mode="reflect") for a in self.sums)
+        ndim, side = len(self.shape), BLOCK_SIDES[len(self.shape)]
+        blocks = (2 * math.sqrt(math.pi) * SMOOTHING) ** ndim  # as many independent ones vary as little
+        known = np.maximum(count, np.finfo(float).tiny)
+        unit = float(self.sums[2].sum() / max(self.sums[3].sum(), 1.0)) or 1.0  # squares of some units overflow
+        risk, divergence, variance = (a / known / unit for a in (risk, divergence, variance))
+        filtered = self.filter_ratio.ratio * np.maximum(divergence, 0.0)
+        of_risk = (2 * self.fourth * variance**2 + 2 * variance * filtered) / np.maximum(count * blocks, 1.0)
+        of_filter = (LOCAL_SPREAD * filtered) ** 2
+        total = np.maximum(of_risk + of_filter, np.finfo(float).tiny)
+        local = np.maximum(risk * of_filter + filtered * of_risk, 0.0) / total
+        # A block may never be told to be free of error: a tenth of what the divergence says is left.
+        local = np.maximum(local, 0.1 * filtered) * count / side**ndim
+        places = [
+            np.clip((np.arange(n) + 0.5) / side - 0.5, 0, m - 1) for n, m in zip(self.shape, count.shape, strict=True)
+        ]
+        out: Array = map_coordinates(local, np.meshgrid(*places, indexing="ij"), order=1, mode="nearest")
+        mean = float(out.mean())
+        return out * (max(self.mse, 0.0) / mean) if mean > 0 and self.mse > 0 else out

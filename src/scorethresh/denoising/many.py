@@ -1,0 +1,235 @@
+"""Many small data of one shape in one call: each by itself, or all by one plan."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._threads import one_blas_thread, thread_map
+from .._validate import AssumptionWarning
+from ..noise.named import as_noise
+from ..risk.estimate import Estimate
+from ..risk.mixture_rows import MOST_ENTRIES
+from ..risk.prediction import RiskSums
+from .batch import joined_batches
+from .experts.decisions import EntryDecisions
+from .layout import Layout, read_layout
+from .noise_sample import MEASURED_WHOLE, joined_crops
+from .plan import Plan, PlanOptions, fit_plan
+from .result import Denoised
+from .rows import Found, QuickDecisions, Row, ScoreDecisions, can_be_together, denoise_bands, finished, is_plain
+from .stabilise import stabilise
+from .tiles import tile_risk
+
+# Samples that are transformed at once: more save little, and take memory.
+ROWS_AT_ONCE = 256
+# Entries of all samples that a shared plan is fitted to, at most: as many as crops of large data have.
+FITTED_ENTRIES = 1 << 20
+
+
+def denoise_many(single: Any, y: Any, batch_axis: int, *, pooled: bool) -> Denoised:
+    """Denoise every sample along an axis.
+
+    Parameters
+    ----------
+    single : Denoiser
+        What denoises one of them.
+    y, batch_axis, pooled
+        As in `denoise`.
+
+    Returns
+    -------
+    Denoised
+        Noise levels, predicted errors and their standard errors are arrays, one entry per sample. Plans and noise
+        models are those of the samples, one after the other. Bands and weights are left out.
+    """
+    data = np.ma.asanyarray(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
+    whole = isinstance(batch_axis, int | np.integer) and not isinstance(batch_axis, bool)
+    if data.ndim < 2 or not whole or not -data.ndim <= batch_axis < data.ndim:
+        msg = f"batch_axis must be one of several axes of y, which has shape {data.shape}, got {batch_axis!r}."
+        raise ValueError(msg)
+    if not data.shape[batch_axis]:
+        msg = f"y holds no samples along batch_axis {batch_axis}, with shape {data.shape}. Pass at least one."
+        raise ValueError(msg)
+    axis = batch_axis % data.ndim
+    rows = [data[(slice(None),) * axis + (k,)] for k in range(data.shape[axis])]
+    each = _denoisers(single, data.shape, axis)
+    if pooled:
+        found = _pooled(each, rows)
+    else:
+        with one_blas_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", AssumptionWarning)  # told below, once for all samples
+            found = _apart(each, rows)
+    failures = tuple(dict.fromkeys(failure for some in found for failure in some.failures))
+    for failure in failures:
+        count = sum(failure in some.failures for some in found)
+        warnings.warn(f"{failure} (In {count} of {len(found)} samples.)", AssumptionWarning, stacklevel=4)
+    stack = np.ma.stack if isinstance(data, np.ma.MaskedArray) else np.stack
+    return Denoised(
+        stack([some.estimate for some in found], axis=axis),
+        np.array([some.sigma for some in found]),
+        np.array([some.mse for some in found]),  # type: ignore[arg-type]
+        np.array([some.stderr for some in found]),  # type: ignore[arg-type]
+        (),
+        {},
+        tuple(plan for some in found for plan in some.plans),
+        noise=found[0].noise,
+        verdict=" ".join(failures) or f"No assumption visibly fails in {len(found)} samples.",
+        warnings=failures,
+    )
+
+
+def _denoisers(single: Any, shape: tuple[int, ...], axis: int) -> list[Any]:
+    """Return the denoiser of every sample: levels and masks that have the batch axis are split along it."""
+    count, channel = shape[axis], single.channel_axis
+    if channel is not None:
+        channel = channel % len(shape)
+        if channel == axis:
+            msg = f"batch_axis and channel_axis must be different axes of y, got {axis} for both."
+            raise ValueError(msg)
+        channel -= channel > axis
+    single = replace(single, channel_axis=channel)
+    split: dict[str, list[Any]] = {}
+    for name in ("sigma", "mask"):
+        value = getattr(single, name)
+        if value is not None and np.shape(value) == shape:
+            split[name] = list(np.moveaxis(np.asarray(value), axis, 0))
+        elif name == "sigma" and value is not None and np.shape(value) == (count,):
+            split[name] = [float(level) for level in np.asarray(value)]
+    return [replace(single, **{name: values[k] for name, values in split.items()}) for k in range(count)]
+
+
+def _apart(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
+    """Denoise each sample by itself: those that can be together, the others one by one."""
+    options = each[0].plan_options(complex_data=rows[0].dtype.kind == "c")
+    found: list[Found | None] = [None] * len(rows)
+    if can_be_together(options, rows[0]):
+        stabilised = thread_map(lambda pair: _stabilised(*pair), zip(each, rows, strict=True))
+        groups: dict[Any, list[int]] = {}
+        for k, row in enumerate(stabilised):
+            if row is not None:
+                groups.setdefault(row.values.dtype, []).append(k)
+        for places in groups.values():
+            for start in range(0, len(places), ROWS_AT_ONCE):
+                some = places[start : start + ROWS_AT_ONCE]
+                for k, one in zip(some, denoise_bands([stabilised[k] for k in some], options), strict=True):
+                    found[k] = one
+    left = [k for k, one in enumerate(found) if one is None]
+    treat = functools.partial(_alone, options=options)
+    for k, one in zip(left, thread_map(lambda k: treat(each[k], rows[k]), left), strict=True):
+        found[k] = one
+    return [one for one in found if one is not None]
+
+
+def _stabilised(denoiser: Any, row: Any) -> Row | None:
+    """Return a sample with noise of level 1; None if it has gaps, parts, weights, or no noise."""
+    _, chosen, found = denoiser.stabilised(row)
+    if found is None:
+        return None
+    row = Row(chosen, found.back, found.values)
+    return row if is_plain(row) else None
+
+
+def _alone(denoiser: Any, row: Any, options: PlanOptions) -> Found:
+    """Denoise one sample as if it were the only one."""
+    if (
+        options.blended
+        and options.method is None
+        and row.size <= MOST_ENTRIES
+        and not isinstance(row, np.ma.MaskedArray)
+    ):
+        known = _stabilised(denoiser, row)
+        if known is not None:
+            quick = replace(options, decide=lambda parts, rule, method: QuickDecisions(rule))
+            batch = known.back.batch(0, known.values[0])
+            fitted = fit_plan(batch, known.back.covariances[0], batch.shape, quick)
+            divergence = np.broadcast_to(fitted.estimate.divergence[0], batch.shape)
+            return finished(known, fitted.estimate.value[0], divergence, _by_default(fitted.plan, EntryDecisions))
+    found: Denoised = denoiser.run(row)
+    return Found(
+        found.estimate,
+        found.sigma,
+        found.predicted_mse,
+        found.stderr,
+        found.plans,
+        found.noise,
+        found.warnings,
+    )
+
+
+def _by_default(plan: Plan, kind: type[EntryDecisions]) -> Plan:
+    """Return a plan whose bands estimate divergences by decisions of a kind."""
+    experts = plan.experts
+    bands = tuple(replace(some, decisions=kind(some.decisions.rule)) for some in experts.thresholds)
+    return replace(plan, experts=replace(experts, thresholds=bands))
+
+
+def _pooled(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
+    """Denoise all samples by one plan, which is fitted to as many of them as are needed."""
+    layouts = [read_layout(row, one.channel_axis, one.mask) for one, row in zip(each, rows, strict=True)]
+    options = each[0].plan_options(complex_data=layouts[0].values.shape[1] > 1)
+    stabilised = _stabilised_alike(each, layouts)
+    noisy = [k for k, some in enumerate(stabilised) if some is not None]
+    found: list[Found] = [Found(layout.unchanged(), 0.0, 0.0, 0.0, noise=each[0].noise) for layout in layouts]
+    if not noisy:
+        return found
+    known: list[Any] = [stabilised[k] for k in noisy]
+    if can_be_together(options, rows[0]) and all(is_plain(row) for row in known):
+        for start in range(0, len(known), ROWS_AT_ONCE * ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE * ROWS_AT_ONCE)
+            for k, one in zip(noisy[part], denoise_bands(known[part], options, pooled=True), strict=True):
+                found[k] = one
+        return found
+    plans: list[Plan] = []
+    if known[0].values.shape[1] == 1 and options.method is None:
+        options = replace(options, decide=lambda parts, rule, method: ScoreDecisions(rule))
+    for channel in range(len(known[0].back.covariances)):
+        batches = [some.back.batch(channel, some.values[channel]) for some in known]
+        step = max(1, -(-sum(batch.values.size for batch in batches) // FITTED_ENTRIES))
+        batch = joined_batches(batches[::step])
+        plans.append(fit_plan(batch, known[0].back.covariances[channel], batch.shape, options).plan)
+
+    def finish(k: int) -> Found:
+        some = known[k]
+        values, sums = [], RiskSums()
+        for channel, plan in enumerate(plans):
+            estimate: Estimate = plan.apply(some.back.batch(channel, some.values[channel]))
+            shape = some.values.shape[2:]
+            whole = tuple(slice(0, n) for n in shape)
+            each = np.broadcast_to(estimate.divergence[0], shape)
+            sums += tile_risk(some.values[channel], estimate.value[0], each, some.back, channel, whole).sums
+            values.append(estimate.value[0])
+        restored = some.back.restore(np.stack(values))
+        prediction = some.back.predict(sums, some.back.entry_sums(restored), plans[0].filter_ratio)
+        noise = some.chosen.model.with_measured(some.back.stabiliser)
+        sigma: Any = some.back.sigma
+        return Found(restored.estimate, sigma, prediction.mse, prediction.stderr, tuple(plans), noise)
+
+    with one_blas_thread():
+        for k, one in zip(noisy, thread_map(finish, range(len(known))), strict=True):
+            found[k] = one
+    return found
+
+
+def _stabilised_alike(each: Sequence[Any], layouts: Sequence[Layout]) -> list[Row | None]:
+    """Return all samples with noise of level 1, measured on as many of them as are needed, side by side."""
+    step = max(1, -(-sum(layout.values.size for layout in layouts) // MEASURED_WHOLE))
+    sample = joined_crops(layouts[::step])
+    noise = as_noise(each[0].noise, each[0].sigma)
+    chosen = noise.chosen_for(sample.values, sample.missing)
+    sample = replace(sample, outliers=chosen.outliers)
+    known = each[0].sigma is not None  # then every sample may have a level of its own
+    first = stabilise(sample, chosen.model)
+    shared = None if known or first is None or not first.back.noisy.all() else first.back.stabiliser
+
+    def one(denoiser: Any, layout: Layout) -> Row | None:
+        model = as_noise(denoiser.noise, denoiser.sigma) if known else chosen.model
+        found = stabilise(layout, model, None if known else sample, shared)
+        return None if found is None else Row(chosen, found.back, found.values)
+
+    return thread_map(lambda pair: one(*pair), zip(each, layouts, strict=True))

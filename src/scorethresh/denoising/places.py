@@ -1,0 +1,38 @@
+"""Places in the data: tiles, and tiles with a margin."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+# By the number of axes: entries of data that are treated as a whole, and of a tile of larger data. Larger tiles waste
+# less on margins and take more memory.
+TILE_ENTRIES = {1: 1 << 20, 2: 1 << 20, 3: 1 << 19}
+
+Place = tuple[slice, ...]
+
+
+def tile_edges(shape: Sequence[int], step: int = 1, entries: int | None = None) -> list[list[int]]:
+    """Return where tiles begin and end along each axis, by halving the longest axis.
+
+    A tile has at most so many entries, TILE_ENTRIES by default. All but the last edge are multiples of `step`.
+    """
+    entries = TILE_ENTRIES[len(shape)] if entries is None else entries
+    counts = [1] * len(shape)
+    while math.prod(-(-n // c) for n, c in zip(shape, counts, strict=True)) > entries:
+        k = max(range(len(shape)), key=lambda i: shape[i] / counts[i])
+        counts[k] *= 2
+    return [[*(n * i // c // step * step for i in range(c)), n] for n, c in zip(shape, counts, strict=True)]
+
+
+def tiles_of(shape: Sequence[int], step: int = 1) -> list[Place]:
+    """Return tiles of at most TILE_ENTRIES that start at multiples of `step`."""
+    edges = tile_edges(shape, step)
+    return list(itertools.product(*([slice(*ends) for ends in itertools.pairwise(e)] for e in edges)))
+
+
+def widened(tile: Place, margin: int, shape: Sequence[int]) -> tuple[Place, Place]:
+    """Return a tile with a margin, as far as the data go, and the place of the tile in it."""
+    wide = tuple(slice(max(s.start - margin, 0), min(s.stop + margin, n)) for s, n in zip(tile, shape, strict=True))
+    return wide, tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip(tile, wide, strict=True))

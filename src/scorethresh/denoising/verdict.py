@@ -1,0 +1,154 @@
+"""Whether the noise model holds: what was removed is compared with it, in words."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._arrays import Floats
+from ..noise.auto import MIN_RED
+from ..noise.base import ChosenNoise, NoiseModel
+from ..noise.clipping import near_clip_limits
+from ..noise.concentration import varies_too_little
+from ..noise.level import sample_level
+from ..noise.models import CorrelatedNoise
+from ..noise.residual import ResidualCheck, check_residual
+from ..noise.whiteness import whiteness
+from .way_back import WayBack
+
+# Levels in flat windows, over that of the model, below which the model's is too high. Hard thresholds leave a part of
+# the noise in the estimate, so the level reads 0.82 to 1 on development photographs at noise 5, 0.95 to 1 at 20.
+LEAST_LEVEL = 0.8
+# Levels read from the data, over that of the model, above which the model's is too low. Texture raises them by up to a
+# tenth.
+MOST_LEVEL = 1.25
+# Powers in the brightest over that in the darkest quarter of flat windows between which the noise is called even, and
+# standard errors that its logarithm must lie beyond. On these photographs white noise reads 0.9 to 1.2, counts 1.5 to
+# 10 if the brightness varies.
+EVEN = 1.4
+BEYOND = 4.0
+# Least variance of a stabilised entry, over that of the model, that can be compared.
+MIN_FACTOR = 0.3
+# Fewest entries from which a level that was given is doubted.
+MIN_ENTRIES = 4096
+# Entries of a crop that is read, at most: more take time and tell the same.
+MOST_ENTRIES = 1 << 18
+
+
+_TOO_HIGH = (
+    "The noise level is too high: the data vary less than noise of that level would by itself. Details may be lost. "
+    "Pass sigma, if you know it."
+)
+
+
+class Verdict(NamedTuple):
+    """What was found, in words: one sentence on the model, and one on each assumption that fails."""
+
+    fits: str
+    failures: tuple[str, ...]
+    check: ResidualCheck | None
+
+    def __str__(self) -> str:
+        return " ".join(self.failures) or self.fits
+
+
+def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) -> Verdict:
+    """Compare what was removed from the first channel with the noise model.
+
+    Parameters
+    ----------
+    chosen : ChosenNoise
+        The noise model, and remarks on its choice.
+    back : WayBack
+        What is known of the noise of stabilised values.
+    values, estimate : ndarray
+        The first channel, (parts, *shape), before and after; of noise level 1.
+    """
+    if not chosen.model.judged:
+        return Verdict(f"It was not tested whether {chosen.model.name} fits.", (), None)
+    y, x = values[0], estimate[0]
+    place = tuple(slice(start, start + n) for start, n in middle(y.shape))
+    y, x = y[place], x[place]
+    y = np.where(_comparable(back.crop(place)), y, np.nan)
+    covariance = back.covariances[0]
+    # The roots of few counts vary less than those of many. Where they hardly do, nothing can be told.
+    factor = np.asarray(back.local_noise(0, place, estimate[(slice(None), *place)]).variance)
+    removed = (y - x) / np.sqrt(np.where(factor > MIN_FACTOR, factor, np.nan))
+    check = check_residual(removed, x, covariance)
+    failures = list(chosen.remarks)
+    name = chosen.model.name
+    if varies_too_little(y, covariance):
+        failures.append(_TOO_HIGH)
+    if check is None:
+        failures += _without_flat_windows(
+            y, chosen.model, math.sqrt(covariance.variance), known=chosen.model.level_given
+        )
+        fits = f"{name[0].upper()}{name[1:]} was assumed. No region is flat enough to test that."
+    else:
+        failures += _failures(check, chosen.model, y.ndim, told=_TOO_HIGH in failures)
+        fits = f"{name[0].upper()}{name[1:]} fits what was removed."
+    return Verdict(fits, tuple(failures), check)
+
+
+def _comparable(back: WayBack) -> NDArray[np.bool_]:
+    """Return which entries, (*shape), hold noise as the model says: those that are valid and not near a clip limit."""
+    out = np.ones(back.layout.shape, bool) if back.valid is None else back.valid
+    if not any(map(math.isfinite, back.clip_limits)):
+        return out
+    return out & ~near_clip_limits(back.y, back.stabiliser.level_at(back.y), back.clip_limits)
+
+
+def middle(shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Return start and length, along each axis, of a crop of at most MOST_ENTRIES in the middle."""
+    side = int(MOST_ENTRIES ** (1 / len(shape)))
+    lengths = [min(n, max(side, MOST_ENTRIES * n // math.prod(shape) if len(shape) == 1 else side)) for n in shape]
+    return [((n - m) // 2, m) for n, m in zip(shape, lengths, strict=True)]
+
+
+def _failures(check: ResidualCheck, model: NoiseModel, ndim: int, *, told: bool) -> list[str]:
+    """Return a sentence for each assumption that fails; a level that is too high may have been told."""
+    out = []
+    if check.red > MIN_RED[ndim]:
+        out.append(
+            f"What was removed is correlated: at low frequencies it has {check.red:.1f} times the power of "
+            f"{model.name}. The error is larger than predicted. {_remedy(model)}"
+        )
+    elif check.level < LEAST_LEVEL and not told:
+        out.append(
+            f"The noise level is too high: flat regions hold {check.level:.2f} of it. Details may be lost. Pass sigma, "
+            "if you know it."
+        )
+    if abs(math.log(check.growth)) > max(math.log(EVEN), BEYOND * check.growth_error):
+        ends = "bright" if check.growth > 1 else "dark", "dark" if check.growth > 1 else "bright"
+        times = math.sqrt(max(check.growth, 1 / check.growth))
+        out.append(
+            f"The noise varies with the brightness: {ends[0]} regions hold {times:.1f} times the noise of {ends[1]} "
+            "ones. Try noise='camera', or pass sigma as a map."
+        )
+    return out
+
+
+def _remedy(model: NoiseModel) -> str:
+    """Return what to do about noise that has more power at low frequencies than the model says."""
+    if isinstance(model, CorrelatedNoise):
+        return "Pass the power spectrum of the noise as noise=..., if you know it."
+    return "Try noise='correlated'."
+
+
+def _without_flat_windows(y: Floats, model: NoiseModel, level: float, *, known: bool) -> list[str]:
+    """Return what can be said if the estimate is flat nowhere: perhaps because noise was left in it."""
+    if y.size < MIN_ENTRIES:
+        return []
+    found = None if isinstance(model, CorrelatedNoise) else whiteness(y)
+    if found is not None and found.red > MIN_RED[y.ndim]:
+        return [
+            f"The noise is correlated, with {found.red:.1f} times the power at low frequencies that {model.name} has. "
+            "The error is larger than predicted. Try noise='correlated'."
+        ]
+    read = sample_level(y) / level if known else 1.0
+    if read > MOST_LEVEL:
+        return [f"The noise level is too low: the data read {read:.3g} times as much. Leave sigma out, or pass more."]
+    return []

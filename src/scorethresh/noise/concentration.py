@@ -1,0 +1,125 @@
+"""Whether data vary less than their noise alone would: then the noise model is wrong.
+
+Whatever the signal is, adding noise to it spreads the data. A symmetric interval catches no larger share of a linear
+combination of entries than it catches of the noise alone. So a noise model that says more than the data show is
+refuted, by any linear combination: differences of neighbours, where many are equal (drawings, bits, spikes), or
+coefficients of windows, where few hold everything (waves).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .._arrays import Floats
+from .covariance import Covariance
+from .windows import dct_filters, dct_of_windows, overlapping, relative_frequencies, rounding_step, squared_sine
+
+# Half the widths of the intervals, in standard deviations. They catch 0.20 and 0.38 of the noise. Wider ones leave less
+# room for more; narrower ones catch less of data that are equal but for noise.
+HALF_WIDTHS = 0.25, 0.5
+# What the share may be over that of noise, besides chance. White noise whose level is called 1.3 times too high reaches
+# that.
+MOST_RATIO = 1.25
+# Distances of neighbours. A fine pattern of dots has alike ones at 2 rather than at 1.
+LAGS = 1, 2
+# Standard errors of a share that are allowed for.
+CAUTION = 4.0
+# Sides of tapered windows, by the number of axes, and the lowest relative frequency that is read.
+BLOCK_SIDES = {1: 128, 2: 32, 3: 16}
+MIN_FREQUENCY = 0.125
+# Fewest windows, if they did not overlap.
+MIN_WINDOWS = 4
+# Entries of a crop that is read, at most: more take time and tell the same.
+MOST_ENTRIES = 1 << 18
+
+
+class _Share(NamedTuple):
+    """The share that the interval catches, that of noise alone, and the number of independent combinations."""
+
+    caught: float
+    noise: float
+    size: float
+
+    @property
+    def excess(self) -> float:
+        """What is left of the difference after margin and chance."""
+        most = min(MOST_RATIO * self.noise, 1.0)
+        return self.caught - most - CAUTION * math.sqrt(most * (1 - most) / max(self.size, 1))
+
+
+def varies_too_little(y: Floats, covariance: Covariance) -> bool:
+    """Return whether a signal, image or volume varies less than its noise alone would.
+
+    Parameters
+    ----------
+    y : ndarray
+        The data; NaN marks missing entries.
+    covariance : Covariance
+        Of the noise. It is refuted if the result is True.
+
+    References
+    ----------
+    T. W. Anderson, The integral of a symmetric unimodal function over a symmetric convex set and some probability
+    inequalities, Proceedings of the American Mathematical Society 6 (1955) 170-176, doi:10.2307/2032333.
+    """
+    side = int(MOST_ENTRIES ** (1 / y.ndim))
+    starts = [max(n - side, 0) // 2 for n in y.shape]
+    y = y[tuple(slice(start, start + side) for start in starts)]
+    step = rounding_step(y[~np.isnan(y)])
+    shares = [*_of_windows(y, covariance)]
+    if not math.isnan(step):  # values do not repeat at uneven steps
+        shares += [s for axis in range(y.ndim) for lag in LAGS for s in _of_differences(y, axis, lag, covariance, step)]
+    return any(share.excess > 0 for share in shares)
+
+
+def _of_differences(y: Floats, axis: int, lag: int, covariance: Covariance, step: float) -> Iterator[_Share]:
+    """Yield the shares of small differences of neighbours. Rounding leaves multiples of a step."""
+    along = np.moveaxis(y, axis, 0)
+    distances = np.abs(along[lag:] - along[:-lag])
+    distances = distances[~np.isnan(distances)]
+    if not distances.size:
+        return
+    difference = np.zeros((1, lag + 1))
+    difference[0, [0, -1]] = 1.0, -1.0
+    filters = [difference if k == axis else np.ones((1, 1)) for k in range(y.ndim)]
+    level = math.sqrt(float(covariance.filter_variances(filters).item()))
+    for half_width in HALF_WIDTHS:
+        width = half_width * level
+        if step:
+            width = (math.floor(width / step) + 0.5) * step
+        caught = np.count_nonzero(distances <= width) / distances.size
+        yield _Share(caught, _normal_share(width / level), distances.size / 1.5)
+
+
+def _of_windows(y: Floats, covariance: Covariance) -> Iterator[_Share]:
+    """Yield the shares of small coefficients of tapered windows, weighted by their variances; none if too few."""
+    sides = tuple(min(BLOCK_SIDES[y.ndim], n) for n in y.shape)
+    cut = overlapping(y, range(y.ndim), sides)
+    windows = cut.windows(y).reshape(-1, *sides)
+    overlap = max(windows.size / y.size, 1.0)
+    windows = windows[~np.isnan(windows).any(axis=tuple(range(1, windows.ndim)))]
+    if len(windows) < MIN_WINDOWS * overlap:
+        return
+    tapers = [squared_sine(side) for side in sides]
+    for place, taper in enumerate(tapers):
+        windows = windows * taper.reshape(-1, *(1,) * (y.ndim - 1 - place)).astype(y.dtype)
+    coefficients = dct_of_windows(windows).reshape(len(windows), -1)
+    filters = [rows * taper for rows, taper in zip(dct_filters(sides), tapers, strict=True)]
+    variance = covariance.filter_variances(filters).ravel()
+    weight = np.where(relative_frequencies(sides).ravel() >= MIN_FREQUENCY, variance, 0.0)
+    effective = weight.sum() ** 2 / np.square(weight).sum()  # coefficients that count as much as equal ones
+    # A taper makes neighbouring coefficients depend on each other: about 3/2 per axis count as one.
+    count = len(windows) / overlap * effective / 1.5**y.ndim
+    magnitudes = np.abs(coefficients / np.sqrt(variance))
+    for half_width in HALF_WIDTHS:
+        caught = np.mean(magnitudes <= half_width, axis=0) @ weight / weight.sum()
+        yield _Share(float(caught), _normal_share(half_width), count)
+
+
+def _normal_share(half_width: float) -> float:
+    """Return the share of normal noise within so many standard deviations."""
+    return math.erf(half_width / math.sqrt(2))

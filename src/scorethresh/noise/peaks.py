@@ -1,0 +1,142 @@
+"""The noise level by a peak: of the differences of neighbours around 0, and of the entries beside a clip limit.
+
+Line art, steps, bits and spikes have few flat windows. But many of their neighbours are equal, however far the others
+are apart. Differences of these form a peak around 0 with the width of the noise. If paper is white and ink is black,
+most of the noise is clipped. What is left beside a limit is one half of such a peak.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._arrays import Floats
+from .._normal import phi
+from .._validate import Array
+from .texture import MEDIAN_ERROR, Reading
+
+# Smallest share of the values that make up the peak. A smaller one would find small regions of less noise; a larger one
+# misses peaks of data that are busy almost everywhere.
+MIN_PEAK_SHARE = 0.05
+# Fewest values of a peak. Fewer tell the level with an error of more than 10%.
+MIN_PEAK_COUNT = 200
+# Widths of the peak that are tried, from `MIN_PEAK_SHARE` to all values. With twice as many the levels are the same.
+TRIED = 24
+# Standard errors of the mean square that are allowed for. Within narrow limits any density is even, and says nothing.
+# With 3, chance makes 5% of the levels of white noise too low, by a factor.
+CONFIDENCE = 4.0
+# Entries at a clip limit over those of the half peak beside it, at most; at least the inverse. They are as many if
+# means are at the limit. More come from means beyond it, whose peak is narrower than the noise; fewer from means inside
+# of it, whose peak is wider.
+MAX_AT_LIMIT = 1.25
+
+
+class _Truncated(NamedTuple):
+    """Noise of level 1 within ``|z| < u``: the mean of ``z^2 / u^2``, its relative deviation, and the share inside."""
+
+    u: Array
+    ratio: Array
+    deviation: Array
+    share: Array
+
+
+class _Peak(NamedTuple):
+    """The reading of a peak, and the number of values of a noise of that level that it stands for."""
+
+    reading: Reading
+    size: float
+
+
+def difference_readings(y: Floats, limits: Sequence[float], distance: float, step: float) -> list[Reading]:
+    """Return the noise level by differences of neighbours along all axes, if they have a peak; NaN marks missing ones.
+
+    Values were rounded to multiples of `step`; 0 for no rounding.
+
+    Neighbours count if their mean is farther than `distance` from all clip limits. Differences that share an entry
+    depend on each other; their number is divided by the sum of squared correlations, 0.5 + ndim.
+    """
+    magnitudes = np.concatenate([_steps(y, axis, limits, distance) for axis in range(y.ndim)])
+    peak = _peak(_multiples(magnitudes, step), 0.5 + y.ndim)
+    if peak is None:
+        return []
+    return [Reading(peak.reading.level / math.sqrt(2), peak.reading.effective_count)]
+
+
+def limit_readings(y: Floats, limits: Sequence[float], step: float) -> list[Reading]:
+    """Return the noise level by the entries beside each clip limit, if their means are at the limit.
+
+    Values were rounded to multiples of `step`; 0 for no rounding.
+    """
+    out = []
+    for limit in limits:
+        away = np.abs(y - limit).ravel()
+        peak = _peak(_multiples(away[away > 0], step), 1.0)
+        if peak is not None and 1 / MAX_AT_LIMIT <= np.count_nonzero(away == 0) / peak.size <= MAX_AT_LIMIT:
+            out.append(peak.reading)
+    return out
+
+
+def _multiples(magnitudes: Floats, step: float) -> Floats:
+    """Return the nearest multiples of the step, without the errors of floats that split equal ones."""
+    return np.rint(magnitudes / step) * step if step else magnitudes
+
+
+def _steps(y: Floats, axis: int, limits: Sequence[float], distance: float) -> Floats:
+    """Return the distances of neighbours along an axis whose means are farther than `distance` from all limits."""
+    along = np.moveaxis(y, axis, 0)
+    step = np.abs(along[1:] - along[:-1])
+    used = ~np.isnan(step)
+    for limit in limits:
+        used &= np.abs(along[1:] + along[:-1] - 2 * limit) > 2 * distance
+    out: Floats = step[used]
+    return out
+
+
+def _peak(magnitudes: Floats, dependence: float) -> _Peak | None:
+    """Return the level of noise of which the smallest magnitudes are made; None if there is no peak at 0.
+
+    Notes
+    -----
+    Values are normal around means that are symmetric about 0, or all on the side on which magnitudes are taken. Then
+    their density is that of noise with mean 0, times a function that grows with the magnitude. So their mean square
+    within any limit is at least that of noise, and so is the level that explains it. Limits are tried; one that
+    excludes most of the signal gives the level.
+
+    Rounded values stand for cells of the width of a rounding step, which adds its square over 12 to the mean square.
+    """
+    values = np.sort(magnitudes).astype(np.float64)
+    least = max(MIN_PEAK_COUNT, math.ceil(MIN_PEAK_SHARE * values.size))
+    if values.size <= least:
+        return None
+    counts = np.searchsorted(values, values[np.geomspace(least, values.size - 1, TRIED).astype(int)])
+    counts = np.unique(counts[counts >= least])
+    inside, outside = values[counts - 1], values[counts]
+    limit, gap = (inside + outside) / 2, outside - inside
+    table = _truncated_normal()
+    ratio = (np.square(values).cumsum()[counts - 1] / counts + gap**2 / 12) / limit**2
+    error = np.interp(ratio, table.ratio, table.deviation) * np.sqrt(dependence / counts)
+    found = np.flatnonzero(ratio * (1 + CONFIDENCE * error) < table.ratio[-1])
+    if not found.size:
+        return None
+    u, wider = (np.interp(r, table.ratio, table.u)[found] for r in (ratio, ratio * (1 + CONFIDENCE * error)))
+    best = int(np.argmin(limit[found] / wider))
+    place = found[best]
+    level = math.sqrt((limit[place] / u[best]) ** 2 - gap[place] ** 2 / 12)
+    relative = (u[best] / wider[best] - 1) / CONFIDENCE
+    share = float(np.interp(ratio[place], table.ratio, table.share))
+    return _Peak(Reading(level, (MEDIAN_ERROR / relative) ** 2), counts[place] / share)
+
+
+@functools.cache
+def _truncated_normal() -> _Truncated:
+    """Tabulate from wide limits to narrow ones, so that the ratio grows."""
+    u = np.concatenate([np.geomspace(1e6, 6.1, 1000), np.linspace(6.0, 0.25, 500)])
+    share = np.array([math.erf(v / math.sqrt(2)) for v in u])
+    edge = 2 * u * phi(u) / share
+    second = 1 - edge
+    fourth = 3 * second - u**2 * edge
+    return _Truncated(u, second / u**2, np.sqrt(fourth / second**2 - 1), share)

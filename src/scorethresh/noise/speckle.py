@@ -1,0 +1,184 @@
+"""Multiplicative noise: speckle."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._arrays import Floats
+from .._validate import Array
+from .base import NoiseModel
+from .level import sample_level
+from .stabilisers import CURVE_ERROR, Moments, Stabiliser
+from .variance_line import fit_variance_line
+
+__all__ = ["LogTransform", "SpeckleNoise"]
+
+# Values below this share of the mean are raised to it, because the logarithm of 0 is infinite. Smaller shares make
+# black regions noisier, larger ones lose contrast there.
+LEAST_SHARE = 1e-3
+# Relative standard error of a level where too few windows tell it.
+ROUGH_ERROR = 0.05
+# Range of the number of looks: beyond, noise is 100% of the signal, or below a thousandth of it.
+LOOKS = 0.5, 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class LogTransform(Stabiliser):
+    """The logarithm over its noise level, and its exact unbiased inverse for gamma noise.
+
+    Attributes
+    ----------
+    looks : float
+        Mean squared over variance of the factor.
+    least : float
+        Smaller values are raised to this one.
+    level_error : float
+        Relative standard error of the noise level; 0 if it is given.
+
+    Notes
+    -----
+    For a gamma factor of mean 1, ``E log y = log x + digamma(looks) - log(looks)`` and
+    ``Var log y = trigamma(looks)``, whatever x is.
+    """
+
+    looks: float
+    least: float
+    level_error: float = 0.0
+    curve_error: ClassVar[float] = CURVE_ERROR
+    has_floor: ClassVar[bool] = True
+
+    @property
+    def level(self) -> float:
+        """The standard deviation of the logarithm."""
+        from scipy.special import polygamma
+
+        return math.sqrt(float(polygamma(1, self.looks)))
+
+    @property
+    def bias(self) -> float:
+        """The mean of the logarithm of the factor."""
+        from scipy.special import digamma
+
+        return float(digamma(self.looks)) - math.log(self.looks)
+
+    def forward(self, y: NDArray[Any]) -> Floats:
+        """Return the logarithm over its noise level."""
+        out: Floats = np.log(np.maximum(y.astype(np.float64), self.least)) / self.level
+        return out
+
+    def inverse(self, values: Floats) -> Floats:
+        """Return the mean of y."""
+        out: Floats = np.exp(self.level * values - self.bias)
+        return out
+
+    def slope(self, values: Floats) -> Floats:
+        """Return the derivative of `inverse`."""
+        out: Floats = self.level * self.inverse(values)
+        return out
+
+    def level_at(self, means: Floats) -> Array:
+        """Return the noise level of y at means."""
+        return np.maximum(means, self.least) / math.sqrt(self.looks)
+
+    def moments(self, y: NDArray[Any], valid: NDArray[np.bool_] | None) -> Moments:
+        """Return moments of the noise in valid entries; powers of y are those of the mean, raised by the factor."""
+        known = np.maximum((y if valid is None else y[:, :, valid]).astype(np.float64), 0.0)
+        unit = max(float(known.max(initial=0.0)), self.least)
+        square = np.square(known / unit)
+        raised = 1 + 1 / self.looks
+        second = float(square.mean()) / raised / self.looks
+        fourth = float(np.square(square).mean()) / self.looks**2
+        return Moments(unit, second, fourth / (raised * (1 + 2 / self.looks) * (1 + 3 / self.looks)))
+
+
+@dataclass(frozen=True)
+class SpeckleNoise(NoiseModel):
+    """Multiplicative noise: each entry is its mean times a random factor of mean 1.
+
+    Parameters
+    ----------
+    looks : float, optional
+        Mean squared over variance of the factor, which has a gamma law: 1 for fully developed speckle of an intensity,
+        n for the mean of n such, 44 for a factor that scatters by 15%. By default it is estimated.
+
+    See Also
+    --------
+    denoise : Takes it as `noise`.
+
+    Notes
+    -----
+    The logarithm makes the noise even. Its mean is ``log x + digamma(looks) - log(looks)``, which the inverse undoes
+    exactly. `looks` is told by the noise level of the logarithm, whose square is ``trigamma(looks)``. Values below a
+    thousandth of the mean, zeros and negative ones included, are raised to that: such regions come out at least that
+    bright. With few looks the logarithm is skewed, and the predicted error is rough.
+
+    References
+    ----------
+    J. W. Goodman, Some fundamental properties of speckle, Journal of the Optical Society of America 66 (1976)
+    1145-1150, doi:10.1364/JOSA.66.001145.
+
+    Examples
+    --------
+    >>> from scorethresh import SpeckleNoise, denoise
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.repeat([20.0, 90.0], 64)[:, None] * np.ones(128)
+    >>> found = denoise(clean * rng.gamma(10.0, 0.1, clean.shape), noise=SpeckleNoise(looks=10))
+    >>> bool(np.abs(found / clean - 1).mean() < 0.03)
+    True
+    """
+
+    looks: float | None = None
+    name: ClassVar[str] = "multiplicative noise (speckle)"
+    sampled: ClassVar[bool] = True
+    slices: ClassVar[bool] = True
+    level_units: ClassVar[str] = "of the logarithm, where the noise is even"
+
+    def __post_init__(self) -> None:
+        if self.looks is not None:
+            try:
+                looks = float(self.looks)
+            except (TypeError, ValueError):
+                looks = math.nan
+            if not LOOKS[0] <= looks <= LOOKS[1]:
+                ends = f"{LOOKS[0]:g} to {LOOKS[1]:g}"
+                msg = f"looks must be a number from {ends}, got {self.looks!r}. None estimates it."
+                raise ValueError(msg)
+            object.__setattr__(self, "looks", looks)
+
+    def measure(self, y: NDArray[Any], missing: NDArray[np.bool_] | None) -> LogTransform | None:
+        """Return the logarithm; estimate the number of looks if it is not given."""
+        known = (y if missing is None else y[..., ~missing]).astype(np.float64) if y.shape[1] == 1 else np.zeros(0)
+        mean = float(known.mean()) if known.size else 0.0
+        if not mean > 0:
+            what = "complex data" if y.shape[1] > 1 else f"a mean of {mean:g}"
+            msg = f"speckle needs data that are positive in the mean, got {what}. Use noise='white'."
+            raise ValueError(msg)
+        least = LEAST_SHARE * mean
+        if self.looks is not None:
+            return LogTransform(self.looks, least)
+        logs = np.log(np.maximum(y.astype(np.float64), least))
+        if missing is not None:
+            logs[..., missing] = np.nan
+        levels = [sample_level(channel[0], peaks=False) for channel in logs]  # logarithms are not normal
+        level = math.hypot(*levels) / math.sqrt(len(levels))
+        if not level > 0:
+            return None
+        line = fit_variance_line(logs)
+        error = ROUGH_ERROR if line is None else line.relative_error((line.low + line.high) / 2)
+        return LogTransform(looks_of(level), least, error)
+
+
+def looks_of(level: float) -> float:
+    """Return the looks, within `LOOKS`, whose logarithm has this noise level: ``trigamma(looks) = level^2``."""
+    from scipy.special import polygamma
+
+    low, high = (math.log(end) for end in LOOKS)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if polygamma(1, math.exp(middle)) > level**2 else (low, middle)
+    return math.exp((low + high) / 2)

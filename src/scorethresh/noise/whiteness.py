@@ -1,0 +1,147 @@
+"""Whether noise is white: its power at middle frequencies against that at high ones, where texture cannot explain it.
+
+White noise has the same power at all frequencies. In the flattest windows of the data there is little else, so a power
+that falls towards high frequencies tells correlated noise, or texture that no window is free of. The two differ in how
+the power varies from window to window: noise is alike in all of them, texture is not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._arrays import Floats
+from .._validate import Array
+from ..frames.dct import dct_matrix
+from .clipping import NEAR_DISTANCE, find_clip_limits
+from .level import sample_level
+from .texture import FLAT_SHARE, MAX_TEXTURE_MEAN, excess_variability
+from .windows import TINY, WindowSet, frequency_sums, normalise, relative_frequencies, squared_sine, window_set
+
+# Sides of the windows by the number of axes, with a taper for signals, so that tones stay at their own frequency.
+BLOCK_SIDES = {1: 128, 2: 8, 3: 4}
+# Ends of the lower, the middle and the high band of relative frequencies. Below the first, all windows hold signal.
+BANDS = (0.25, 0.5), (0.5, 0.75), (0.75, 1.01)
+# Fewest windows that are called flat, if they did not overlap: fewer make the ratio of powers uncertain by more than
+# 0.1 in its logarithm. Windows of a signal hold more coefficients, and there are fewer of them.
+MIN_FLAT = {1: 4, 2: 40, 3: 40}
+# Share of the windows of a signal that are called flat: a quarter, for the same reason.
+FLAT_SHARES = {1: 0.25, 2: FLAT_SHARE, 3: FLAT_SHARE}
+# Least share of a power that texture leaves to noise. Powers of strongly correlated noise differ by far more.
+MIN_SHARE = 0.02
+# The variance of a quartile over that of a mean, for normal variables.
+QUARTILE_VARIANCE = 1.86
+# Standard errors that are taken off a ratio before it counts as evidence.
+CAUTION = 2.0
+
+
+class Whiteness(NamedTuple):
+    """Ratios of powers, 1 or below for white noise without texture; each is a lower bound by two standard errors.
+
+    Attributes
+    ----------
+    red : float
+        The power at lower or middle frequencies over that at high ones, less what texture can explain.
+    blue : float
+        The power at high frequencies over that at middle ones. Texture has none of it.
+    textured : float
+        The power at middle frequencies over that at high ones, whatever explains it.
+    """
+
+    red: float
+    blue: float
+    textured: float
+
+
+def whiteness(y: Floats) -> Whiteness | None:
+    """Compare the powers of noise at middle and at high frequencies.
+
+    Parameters
+    ----------
+    y : ndarray
+        A signal, image or volume with noise of the same level everywhere; NaN marks missing entries.
+
+    Returns
+    -------
+    Whiteness or None
+        None if there are too few windows without constant parts.
+
+    Notes
+    -----
+    Coefficients whose frequencies have an even sum choose the flat windows in which those with an odd sum are read,
+    and the other way round. The power of a band is the lower quartile of the mean powers of its coefficients, so that
+    a tone, which fills few of them, does not count. Texture of relative spread s from window to window explains at most
+    the share `MAX_TEXTURE_MEAN` s of a power; see `excess_variability`.
+    """
+    windows = _windows(normalise(y)[0])
+    energy = np.square(windows.coefficients)
+    ndim = len(windows.block)
+    count = max(int(FLAT_SHARES[ndim] * len(energy)), math.ceil(MIN_FLAT[ndim] * windows.overlap))
+    if len(energy) < count:
+        return None
+    sums = frequency_sums(windows.block).ravel()
+    found = [_compare(windows, energy, count, (sums > 0) & (sums % 2 == half)) for half in (0, 1)]
+    plain, bounded, error = np.mean(found, axis=0)
+    error *= CAUTION / math.sqrt(2)
+    return Whiteness(*(float(np.exp(v)) for v in ((bounded - error).max(), (-plain - error).max(), (plain - error)[1])))
+
+
+def _windows(y: Floats) -> WindowSet:
+    """Return the windows that are compared: those near a clip limit are left out."""
+    sides = tuple(min(BLOCK_SIDES[y.ndim], n) for n in y.shape)
+    windows = window_set(y, range(y.ndim), sides, 4, tapered=y.ndim == 1)
+    limits = [limit for limit in find_clip_limits(y) if math.isfinite(limit)]
+    return windows.away_from(limits, NEAR_DISTANCE * sample_level(y)) if limits else windows
+
+
+def taper_of(sides: tuple[int, ...]) -> Array | None:
+    """Return the taper of a window of a signal; None for images and volumes."""
+    if len(sides) > 1:
+        return None
+    taper = squared_sine(sides[0])
+    out: Array = taper / math.sqrt((taper**2).mean())
+    return out
+
+
+def _compare(windows: WindowSet, energy: Floats, count: int, judging: NDArray[np.bool_]) -> Array:
+    """Return for the lower and the middle band the log of its power over that of the high band.
+
+    Three rows: as it is, less what texture can explain, and the standard error.
+    """
+    frequency = relative_frequencies(windows.block).ravel()
+    contrast = np.log1p(energy[:, judging] / np.maximum(np.median(energy[:, judging], axis=0), TINY)).mean(axis=1)
+    flat = energy[np.argpartition(contrast, count - 1)[:count]].astype(np.float64)
+    reading = (frequency > 0) & ~judging
+    *lower, high = ((frequency >= low) & (frequency < end) & reading for low, end in BANDS)
+    independent = count / windows.overlap
+    rows = []
+    for band in lower:
+        ratio = math.log(_power(flat, band) / _power(flat, high))
+        coefficients = _effective_count(windows.block, band)
+        excess = excess_variability(flat[:, band].mean(axis=1), coefficients)
+        texture = MAX_TEXTURE_MEAN * math.sqrt(max(excess - 1, 0.0) * 2 / coefficients)
+        counts = (_effective_count(windows.block, b) for b in (band, high))
+        variance = 2 * QUARTILE_VARIANCE / independent * sum(1 / count for count in counts)
+        rows.append((ratio, ratio + math.log(max(1 - texture, MIN_SHARE)), math.sqrt(variance)))
+    return np.array(rows).T
+
+
+def _power(flat: Array, band: NDArray[np.bool_]) -> float:
+    """Return the lower quartile over the coefficients of a band of their mean powers."""
+    return max(float(np.quantile(flat[:, band].mean(axis=0), 0.25)), TINY)
+
+
+def _effective_count(block: tuple[int, ...], band: NDArray[np.bool_]) -> float:
+    """Return how many independent coefficients vary as much in the mean as those of a band: fewer behind a taper.
+
+    The mean of squares of coefficients with covariance C has the relative variance ``2 sum_ij C_ij^2 / (tr C)^2``.
+    """
+    taper = taper_of(block)
+    if taper is None:
+        return float(np.count_nonzero(band))
+    rows = dct_matrix(block[0])[band] * taper
+    covariance = rows @ rows.T
+    return float(np.trace(covariance) ** 2 / np.square(covariance).sum())

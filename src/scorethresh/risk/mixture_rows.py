@@ -1,0 +1,140 @@
+"""The risk by fitted means for many small samples at once: what `Mixture` does, without standard errors.
+
+The means of all fits lie on one grid, in units of the noise level. So the expectations of a rule at all thresholds and
+means are one table, and the curves of all samples are one product with it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels import fit_mixture
+from .._threads import thread_map
+from .._validate import Array
+from ..rules import Rule
+from ..sample.magnitudes import SMALL, default_thresholds
+from .choice import noise_limit
+from .gaussian import expectations
+from .npmle import BIN, CLEAR, CLOSE, FITTED_BEYOND, SPACING, distribution_misfit
+
+__all__ = ["MOST_ENTRIES", "RowChoices", "choose_rows"]
+
+# Entries of a sample, at most: larger ones are compressed, and are better treated one by one.
+MOST_ENTRIES = SMALL
+# Rows that a thread treats at once.
+ROWS_AT_ONCE = 64
+
+
+class RowChoices(NamedTuple):
+    """Of every row, in units of its noise level: the threshold, risk and degrees of freedom there, and the misfit."""
+
+    thresholds: Array
+    risks: Array
+    dof: Array
+    misfits: Array
+
+
+class _Table(NamedTuple):
+    """Thresholds, and risk and degrees of freedom of an entry at each of them (rows) and each mean (columns)."""
+
+    thresholds: Array
+    risk: Array
+    dof: Array
+
+
+@functools.lru_cache(maxsize=8)
+def _table(rule: Rule, size: int) -> _Table:
+    """Return the table for samples of a size. Means end where every rule leaves entries as they are."""
+    thresholds = default_thresholds(size, 1.0)
+    tried = thresholds[:-1]
+    means: Array = SPACING * np.arange(int((tried[-1] + FITTED_BEYOND) / SPACING) + 3, dtype=np.float64)
+    found = expectations(rule, tried, means, 1.0)
+    risk = np.concatenate([found.error, np.square(means)[None]])
+    return _Table(thresholds, risk, np.concatenate([found.dof, np.zeros((1, means.size))]))
+
+
+def choose_rows(z: Array, rule: Rule, null: float) -> RowChoices:
+    """Choose a threshold for every row of `z`, (rows, entries), data with noise of level 1.
+
+    Parameters
+    ----------
+    z : ndarray of float64
+        At most MOST_ENTRIES per row.
+    rule : Rule
+        On entries; must be hashable.
+    null : float
+        As in `Mixture`.
+    """
+    parts = [z[k : k + ROWS_AT_ONCE] for k in range(0, len(z), ROWS_AT_ONCE)]
+    found = thread_map(lambda part: _choose(part, rule, null), parts)
+    return RowChoices(*(np.concatenate(some) for some in zip(*found, strict=True)))
+
+
+def _choose(z: Array, rule: Rule, null: float) -> RowChoices:
+    count, size = z.shape
+    table = _table(rule, size)
+    magnitudes = np.abs(z)
+    last = table.thresholds[-2] + FITTED_BEYOND
+    near = magnitudes <= last
+    counts, sums = _histograms(magnitudes, near, int(last / BIN) + 2)
+    masses, misfits = np.zeros((count, table.risk.shape[1])), np.zeros(count)
+    means: Array = SPACING * np.arange(masses.shape[1], dtype=np.float64)
+    clear = np.sqrt(2 * np.log(size)) + CLEAR
+    for k in range(count):
+        used = np.flatnonzero(counts[k])
+        if used.size:
+            averages = sums[k, used] / counts[k, used]
+            columns = _columns(float(averages.max()))
+            first = max(int(np.searchsorted(np.arange(columns) * SPACING, clear)), 1)
+            fit = fit_mixture(
+                averages, counts[k, used], columns=columns, spacing=SPACING, null=null, clear=first, close=CLOSE
+            )
+            masses[k, :columns] = fit.probabilities * counts[k, used].sum()
+            atoms = np.flatnonzero(fit.probabilities)
+            misfits[k] = distribution_misfit(averages, counts[k, used], means[atoms], masses[k, atoms])
+    risk, dof = masses @ table.risk.T, masses @ table.dof.T
+    # Entries beyond the fit, at their average: all rules leave them as they are, but for infinity.
+    beyond = size - near.sum(axis=1)
+    some = np.flatnonzero(beyond)
+    if some.size:
+        average = np.where(near[some], 0.0, magnitudes[some]).sum(axis=1) / beyond[some]
+        far = expectations(rule, table.thresholds[:-1], average, 1.0)
+        risk[some, :-1] += far.error.T * beyond[some, None]
+        dof[some, :-1] += far.dof.T * beyond[some, None]
+        risk[some, -1] += beyond[some] * np.square(average)
+    best = _within_noise(magnitudes, table.thresholds, risk)
+    rows = np.arange(count)
+    return RowChoices(table.thresholds[best], risk[rows, best], dof[rows, best], misfits)
+
+
+def _columns(largest: float) -> int:
+    """Return how many means there are up to two steps beyond the largest magnitude, as `fit_means` counts them."""
+    return int(np.arange(0.0, largest + 2 * SPACING, SPACING).size)
+
+
+def _histograms(magnitudes: Array, near: NDArray[np.bool_], bins: int) -> tuple[Array, Array]:
+    """Return the numbers and the sums of the entries of every bin of every row, of those that are near."""
+    count = len(magnitudes)
+    keys = np.floor(np.where(near, magnitudes, 0.0) / BIN).astype(np.int64) + bins * np.arange(count)[:, None]
+    keys, values = keys[near], magnitudes[near]
+    numbers = np.bincount(keys, minlength=count * bins).astype(np.float64)
+    sums = np.bincount(keys, values, minlength=count * bins).astype(np.float64)
+    return numbers.reshape(count, bins), sums.reshape(count, bins)
+
+
+def _within_noise(magnitudes: Array, thresholds: Array, risk: Array) -> NDArray[np.intp]:
+    """Return what `choose_within_noise` does, for every row."""
+    best: NDArray[np.intp] = np.argmin(risk, axis=1)
+    limit = noise_limit(magnitudes.shape[1])
+    inside = int(np.searchsorted(thresholds, limit, side="right"))
+    if inside == 0:
+        return best
+    for k in np.flatnonzero(best >= inside):
+        kept, beyond = (np.count_nonzero(magnitudes[k] >= t) for t in (thresholds[best[k]], limit))
+        if not 0 < kept == beyond:
+            best[k] = np.argmin(risk[k, :inside])
+    return best

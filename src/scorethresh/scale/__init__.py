@@ -1,0 +1,1 @@
+"""Data that outgrow memory, in chunks: dask arrays, and arrays with names, those of xarray."""

@@ -1,0 +1,69 @@
+"""Where tasks run: in this process, in workers of this machine, or on a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._validate import missing_extra
+from .store import Runner
+
+__all__ = ["task_runner"]
+
+
+@contextlib.contextmanager
+def task_runner(workers: int = 0, memory: str = "auto", scheduler: str = "") -> Iterator[Runner]:
+    """Give what runs tasks.
+
+    Parameters
+    ----------
+    workers : int
+        Processes of this machine, of one thread each; 0 for none: tasks run one after the other in this process, each
+        in as many threads as there are cores.
+    memory : str
+        What each worker may use, such as ``"4GB"``. Beyond 95% of it, it is started again.
+    scheduler : str
+        The address of a scheduler that runs already, such as ``"tcp://10.0.0.1:8786"``.
+    """
+    if not workers and not scheduler:
+        yield _run_here
+        return
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        error = missing_extra("distributed")
+        raise error from None
+    if scheduler:
+        with Client(scheduler) as client:
+            yield lambda tasks, step: _run_there(client, tasks, step)
+        return
+    options = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": memory, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        yield lambda tasks, step: _run_there(client, tasks, step)
+
+
+def _run_here(tasks: list[Any], step: Callable[[], None]) -> list[Any]:
+    """Run tasks one after the other: each uses all cores by itself. What they share is computed once."""
+    import dask
+
+    def told(result: Any) -> Any:
+        step()
+        return result
+
+    return list(dask.compute(*(dask.delayed(told, pure=False)(task) for task in tasks), scheduler="synchronous"))
+
+
+def _run_there(client: Any, tasks: list[Any], step: Callable[[], None]) -> list[Any]:
+    """Run tasks on workers; if one fails, raise its error and give the others up."""
+    from distributed import as_completed
+
+    futures = client.compute(tasks)
+    try:
+        for future in as_completed(futures):
+            future.result()
+            step()
+        return list(client.gather(futures))
+    except BaseException:
+        client.cancel(futures)
+        raise

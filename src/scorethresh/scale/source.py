@@ -1,0 +1,164 @@
+"""Data in chunks as channels with flags and noise levels, read at any place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import _validate
+from .._threads import one_thread_per_task
+from ..denoising.layout import MIN_PLANE, MOST_SLICES, Layout, check_dtypes, with_channels_first
+from ..denoising.places import Place
+from .grid import Grid
+from .pieces import FLAG_MARGIN, NoiseFacts, Piece, flags_of, layout_of
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Data that are read in pieces.
+
+    Attributes
+    ----------
+    y : dask array
+        (channels, *shape).
+    mask : dask array of bool, optional
+        (*shape), True where entries are missing.
+    sigma : dask array, optional
+        A map of noise levels, (channels or 1, *shape).
+    flags : dask array of uint8, optional
+        (*shape), why entries are left out; None until that is known.
+    channel_axis : int, optional
+        The axis that the channels come from.
+    """
+
+    y: Any
+    mask: Any = None
+    sigma: Any = None
+    flags: Any = None
+    channel_axis: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one channel."""
+        return tuple(self.y.shape[1:])
+
+    @property
+    def piece_axis(self) -> int | None:
+        """The axis of channels of a piece, which is the first if there are any."""
+        return None if self.channel_axis is None else 0
+
+    def with_slices_as_channels(self) -> Source:
+        """Return a volume of few slices as channels, as `Layout` does, if no entry is missing; other data as they are.
+
+        Then all of the data is read once, to find NaN.
+        """
+        import dask.array as da
+
+        shape = self.shape
+        few = min(shape) <= MOST_SLICES[len(shape)] and sorted(shape)[1] >= MIN_PLANE
+        if not few or self.channel_axis is not None or self.mask is not None or self.sigma is not None:
+            return self
+        if self.y.dtype.kind in "fc" and bool(da.isnan(self.y).any().compute()):
+            return self
+        axis = shape.index(min(shape))
+        return replace(self, y=da.moveaxis(self.y[0], axis, 0), channel_axis=axis)
+
+    def layouts(self, places: list[Place]) -> list[Layout]:
+        """Return the data at some places."""
+        import dask
+
+        masks = [None if self.mask is None else self.mask[place] for place in places]
+        found = dask.compute([self.y[(slice(None), *place)] for place in places], masks)
+        return [layout_of(y, mask, self.piece_axis) for y, mask in zip(*found, strict=True)]
+
+    def pieces(self, places: list[Place], facts: NoiseFacts) -> list[Piece]:
+        """Return the data at some places, stabilised."""
+        import dask
+
+        levels = [None if self.sigma is None else self.sigma[(slice(None), *place)] for place in places]
+        values = [self.y[(slice(None), *place)] for place in places]
+        found = dask.compute(values, [self.flags[place] for place in places], levels)
+        return [Piece.make(y, flags, sigma, facts) for y, flags, sigma in zip(*found, strict=True)]
+
+    def with_flags(self, facts: NoiseFacts) -> Source:
+        """Return the source with the flags of its entries, which are found tile by tile."""
+        import dask
+
+        grid = Grid.make(self.shape, FLAG_MARGIN)
+        masks = () if self.mask is None else (grid.spread(self.mask),)
+        flags = grid.spread(self.y).map_blocks(
+            _flags_of_block,
+            *masks,
+            grid=grid,
+            facts=dask.delayed(facts, pure=True, traverse=False),
+            drop_axis=0,
+            chunks=grid.chunks,
+            dtype=np.uint8,
+            meta=np.empty((0,) * len(self.shape), np.uint8),
+        )
+        return replace(self, flags=flags)
+
+    def spread(self, grid: Grid) -> list[Any]:
+        """Return data, flags and, if they are a map, noise levels as the tiles of a grid with their margins."""
+        arrays = [self.y, self.flags] + ([] if self.sigma is None else [self.sigma])
+        return [grid.spread(x) for x in arrays]
+
+
+@one_thread_per_task
+def _flags_of_block(y: Any, *masks: Any, grid: Grid, facts: NoiseFacts, block_id: tuple[int, ...] = ()) -> Any:
+    _, inner = grid.places(block_id[-len(grid.edges) :])
+    return flags_of(y, masks[0] if masks else None, facts, inner)
+
+
+def read_source(y: Any, channel_axis: int | None, mask: Any, sigma: Any) -> Source:
+    """Return a dask array as channels; refuse what cannot be denoised."""
+    import dask.array as da
+
+    if isinstance(getattr(y, "_meta", None), np.ma.MaskedArray):
+        msg = "y holds masked chunks. Pass the mask apart: denoise(da.ma.getdata(y), mask=da.ma.getmaskarray(y))."
+        raise TypeError(msg)
+    if any(n != n for n in y.shape):
+        msg = f"y has chunks of unknown size, with shape {y.shape}. Call y.compute_chunk_sizes() first."
+        raise ValueError(msg)
+    mask = None if mask is None else da.asarray(mask)
+    check_dtypes(y, mask)
+    channels, mask = with_channels_first(y, mask, channel_axis)
+    return Source(channels, mask, _level_map(sigma, channels, channel_axis), channel_axis=channel_axis)
+
+
+def _level_map(sigma: Any, y: Any, channel_axis: int | None) -> Any:
+    """Return a map of noise levels as (channels or 1, *shape); None if sigma is none."""
+    import dask.array as da
+
+    if sigma is None or np.ndim(sigma) == 0 or (channel_axis is not None and np.shape(sigma) == (len(y),)):
+        return None
+    levels = da.asarray(sigma)
+    if levels.dtype.kind not in "fiu":
+        msg = f"sigma must hold real numbers, got dtype {levels.dtype}."
+        raise TypeError(msg)
+    if levels.shape == y.shape[1:]:
+        return levels[None]
+    if channel_axis is not None and levels.ndim == y.ndim:
+        moved = da.moveaxis(levels, channel_axis, 0)
+        if moved.shape == y.shape:
+            return moved
+    msg = f"sigma must be one number, one per channel, or one per entry, of shape {y.shape[1:]}, got {levels.shape}."
+    raise ValueError(msg)
+
+
+def mean_squares(sigma: Any) -> Any:
+    """Return the mean squared noise level per channel of a map, which is checked."""
+    import dask
+    import dask.array as da
+
+    axes = tuple(range(1, sigma.ndim))
+    bad, least, square = dask.compute(
+        da.count_nonzero(~((sigma > 0) & da.isfinite(sigma))),
+        sigma.min(),
+        (sigma.astype(np.float64) ** 2).mean(axis=axes),
+    )
+    if bad:
+        _validate.level_map(np.array([float(least)] if least <= 0 else [np.nan]))
+    return np.asarray(square)

@@ -1,0 +1,143 @@
+"""Many small problems in one call: the same as one by one."""
+
+import numpy as np
+import pytest
+
+import scorethresh as st
+from scorethresh.select.many import SelectionBatch
+
+
+@pytest.fixture
+def rows(rng):
+    """Pure noise, spikes, dense signals, outliers far beyond the fit, and a row of zeros."""
+    y = rng.normal(size=(14, 300))
+    y[4:8, :20] += 6 * rng.normal(size=(4, 20))
+    y[8:11] += rng.normal(0.0, 4.0, (3, 300))
+    y[11, 0], y[12, :3] = 40.0, (12.0, 15.0, 200.0)
+    y[13] = 0.0
+    return y
+
+
+def signals(rng, count=5, size=200):
+    t = np.arange(size)
+    clean = 5 * np.sin(t / 20 + rng.uniform(0, 6, (count, 1))) + 3 * (t > size // 2)
+    return clean + rng.normal(size=clean.shape)
+
+
+@pytest.mark.parametrize("rule", ["hard", "soft", st.Firm(2.5)])
+def test_thresholds_of_rows_are_those_one_by_one(rows, rule):
+    levels = np.linspace(1.0, 3.0, len(rows))
+    batch = st.select_threshold((rows * levels[:, None]).T, sigma=levels, rule=rule, batch_axis=1)
+    each = [st.select_threshold(row * s, sigma=s, rule=rule) for row, s in zip(rows, levels, strict=True)]
+    np.testing.assert_allclose(batch.threshold, [one.threshold for one in each], rtol=1e-12)
+    np.testing.assert_allclose(batch.risk, [one.risk for one in each], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(batch.dof, [one.dof for one in each], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(batch.misfit, [one.misfit for one in each], atol=1e-6)
+    np.testing.assert_array_equal(batch.estimate[:, 5], each[5].estimate)
+    assert batch[-2].threshold == each[-2].threshold
+    assert len(batch) == len(rows)
+    assert "14 samples" in repr(batch)
+
+
+@pytest.mark.parametrize("options", [{"method": "score"}, {"method": "universal"}, {"thresholds": [1.0, 2.0, 4.0]}])
+def test_other_methods_loop(rows, options):
+    batch = st.select_threshold(rows, sigma=1.0, batch_axis=0, **options)
+    assert isinstance(batch, SelectionBatch)
+    assert list(batch.threshold) == [st.select_threshold(row, sigma=1.0, **options).threshold for row in rows]
+
+
+def test_pooled_rows_share_one_threshold(rows):
+    levels = np.linspace(1.0, 3.0, len(rows))
+    batch = st.select_threshold(rows * levels[:, None], sigma=levels, batch_axis=0, pooled=True)
+    expected = st.select_threshold(rows, sigma=1.0)
+    np.testing.assert_allclose(batch.threshold / levels, expected.threshold)
+    assert (batch.risk / levels**2).sum() == pytest.approx(expected.risk)
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_shrunk_rows_are_those_one_by_one(rows, pooled):
+    found = st.shrink(rows, sigma=1.0, batch_axis=0, pooled=pooled)
+    if pooled:
+        np.testing.assert_allclose(found.estimate, st.shrink(rows, sigma=1.0).estimate)
+        return
+    each = [st.shrink(row, sigma=1.0) for row in rows]
+    np.testing.assert_allclose(found.estimate, [one.estimate for one in each])
+    np.testing.assert_allclose(found.risk, [one.risk for one in each])
+    assert "sigma 1" in repr(found)
+
+
+@pytest.mark.parametrize(
+    "options", [{"choose": "bands"}, {"choose": "bands", "rule": "soft", "sigma": 1.0}, {"choose": "fast"}, {}]
+)
+def test_denoised_rows_are_those_one_by_one(rng, options):
+    y = signals(rng, 3 if options.get("choose") != "bands" else 5)
+    y[1] *= 7.0 if "sigma" not in options else 1.0
+    found = st.Denoiser(batch_axis=1, **options).run(y.T)
+    each = [st.Denoiser(**options).run(row) for row in y]
+    np.testing.assert_allclose(found.estimate.T, [one.estimate for one in each], atol=1e-10)
+    for name in ("sigma", "predicted_mse", "stderr"):
+        np.testing.assert_allclose(getattr(found, name), [getattr(one, name) for one in each], rtol=1e-6)
+    assert len(found.plans) == len(y)
+    again = found.plans[0].apply(st.denoising.batch.Batch(y[:1, None] / found.sigma[0]))
+    assert again.value.shape == (1, 1, 200)
+    assert "samples" in found.verdict or found.warnings
+
+
+def test_rows_that_differ_are_treated_one_by_one(rng):
+    """Gaps, constant rows, levels and masks of their own."""
+    y = signals(rng)
+    y[1, 20:25] = np.nan
+    y[2] = 3.0
+    mask = np.zeros(y.shape, bool)
+    mask[3, 7] = True
+    sigma = np.array([1.0, 1.0, 1.0, 1.0, 2.0])
+    found = st.Denoiser(choose="bands", batch_axis=0, sigma=sigma, mask=mask).run(y)
+    for k, row in enumerate(y):
+        one = st.Denoiser(choose="bands", sigma=sigma[k], mask=mask[k]).run(row)
+        np.testing.assert_allclose(found.estimate[k], one.estimate, atol=1e-10)
+        assert found.predicted_mse[k] == pytest.approx(one.predicted_mse)
+
+
+def test_images_in_a_batch(rng):
+    y = rng.normal(size=(32, 3, 40, 2)) + 5.0
+    found = st.denoise(y, sigma=1.0, choose="bands", batch_axis=1, channel_axis=3)
+    expected = st.denoise(y[:, 2], sigma=1.0, choose="bands", channel_axis=2)
+    np.testing.assert_allclose(found[:, 2], expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("choose", ["bands", "fast"])
+def test_pooled_rows_share_noise_and_thresholds(rng, choose):
+    y = signals(rng, 12)
+    found = st.Denoiser(choose=choose, batch_axis=0, pooled=True).run(y)
+    assert np.ptp(found.sigma) == 0
+    assert found.sigma[0] == pytest.approx(1.0, rel=0.1)
+    plans = {tuple(plan.experts.thresholds[0].thresholds) for plan in found.plans}
+    assert len(plans) == 1
+    clean = signals(np.random.default_rng(0), 12)  # of the same law; only the shape is used
+    assert found.estimate.shape == clean.shape
+    assert 0 < found.predicted_mse.mean() < 0.4
+
+
+def test_what_is_no_batch_is_told(rng):
+    y = signals(rng)
+    for call in (
+        lambda: st.denoise(y, batch_axis=2),
+        lambda: st.denoise(y[0], batch_axis=0),
+        lambda: st.select_threshold(y[0], sigma=1.0, batch_axis=0),
+    ):
+        with pytest.raises(ValueError, match="batch_axis must be one of several axes"):
+            call()
+    with pytest.raises(ValueError, match="must be different axes"):
+        st.denoise(y, batch_axis=0, channel_axis=0)
+    with pytest.raises(ValueError, match="one per sample"):
+        st.select_threshold(y, sigma=[1.0, 2.0], batch_axis=0)
+
+
+def test_a_batch_has_no_map_and_needs_samples(rng):
+    y = rng.normal(size=(2, 64))
+    with pytest.raises(ValueError, match="no map of the error of a batch"):
+        st.Denoiser(batch_axis=0, choose="bands").run(y).error_map()
+    with pytest.raises(ValueError, match="no samples along batch_axis 0"):
+        st.denoise(y[:0], batch_axis=0)
+    with pytest.raises(ValueError, match="batch_axis must be one of several axes of y"):
+        st.denoise(y, batch_axis="time")

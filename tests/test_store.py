@@ -1,0 +1,198 @@
+"""Files larger than memory: stores of others read and written, resumed work, faults."""
+
+import json
+import os
+import resource
+import signal
+import sys
+
+import numpy as np
+import pytest
+
+import scorethresh as st
+from scorethresh.denoising import crops, noise_sample, places
+
+dask = pytest.importorskip("dask")
+zarr = pytest.importorskip("zarr")
+distributed = pytest.importorskip("distributed")
+
+from scorethresh.scale import cluster, files, store, tiles  # noqa: E402
+
+SHAPE = (260, 220)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Sizes from which on data are large, so that small ones are treated as large ones."""
+    monkeypatch.setitem(places.TILE_ENTRIES, 2, 35_000)
+    monkeypatch.setitem(crops.CROP_SIDE, 2, 128)
+    monkeypatch.setitem(tiles.REFINED_ENTRIES, 2, 60_000)
+    monkeypatch.setattr(noise_sample, "MEASURED_WHOLE", 36_000)
+
+
+@pytest.fixture
+def noisy(rng):
+    rows, columns = np.indices(SHAPE)
+    return (30 * np.sin(rows / 9) + 20 * (columns > 90) + rng.normal(0.0, 2.0, SHAPE)).astype(np.float32)
+
+
+DENOISER = st.Denoiser(choose="bands", levels=2)
+
+
+def run(source, target, denoiser=DENOISER, runner=None, **changes):
+    import dataclasses
+
+    file = dataclasses.replace(files.open_file(source), **changes)
+    with cluster.task_runner() as here:
+        return store.denoise_to_store(file, target, denoiser, runner or here, lambda done, count: None)
+
+
+def make_store(path, values, zarr_format=3, **options):
+    array = zarr.create_array(
+        str(path), shape=values.shape, dtype=values.dtype, chunks=(100, 90), zarr_format=zarr_format, **options
+    )
+    array[...] = values
+    return path
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_stores_keep_their_format_chunks_and_attributes(small, noisy, tmp_path, zarr_format):
+    source = make_store(tmp_path / "y.zarr", noisy, zarr_format, attributes={"unit": "adu"})
+    found = run(source, tmp_path / "x.zarr")
+    out, expected = zarr.open(str(tmp_path / "x.zarr"), mode="r"), DENOISER.run(noisy)
+    np.testing.assert_array_equal(out[...], expected.estimate)
+    assert (out.metadata.zarr_format, out.chunks, dict(out.attrs)) == (zarr_format, (100, 90), {"unit": "adu"})
+    assert found.mse[0] == pytest.approx(expected.predicted_mse, rel=1e-12)
+    assert found.tiles == 2
+    assert not (tmp_path / "x.zarr.partial").exists()
+
+
+def test_ome_zarr_tells_its_axes(noisy, tmp_path):
+    group = zarr.open_group(str(tmp_path / "y.zarr"), mode="w")
+    axes = [{"name": name} for name in "tczyx"]
+    group.attrs["ome"] = {"multiscales": [{"axes": axes, "datasets": [{"path": "s0"}, {"path": "s1"}]}]}
+    values = np.stack([noisy[:60, :70], noisy[60:120, :70]])[None, :, None]
+    group.create_array("s0", shape=values.shape, dtype=values.dtype, chunks=(1, 1, 1, 60, 70))[...] = values
+    found = run(tmp_path / "y.zarr", tmp_path / "x.zarr")
+    out = zarr.open(str(tmp_path / "x.zarr"), mode="r")
+    np.testing.assert_array_equal(out["s0"][0, 1, 0], DENOISER.run(values[0, 1, 0]).estimate)
+    assert out.attrs["ome"]["multiscales"][0]["datasets"] == [{"path": "s0"}]
+    assert len(found.mse) == 2
+
+
+def test_files_are_mapped(small, noisy, tmp_path):
+    """NPY, and what tifffile and nibabel write."""
+    tifffile, nibabel = pytest.importorskip("tifffile"), pytest.importorskip("nibabel")
+    np.save(tmp_path / "y.npy", noisy)
+    tifffile.imwrite(tmp_path / "y.tif", noisy)
+    nibabel.save(nibabel.Nifti1Image(noisy, np.eye(4)), tmp_path / "y.nii")
+    expected = DENOISER.run(noisy).estimate
+    for name in ("y.npy", "y.tif", "y.nii"):
+        run(tmp_path / name, tmp_path / f"{name}.zarr")
+        np.testing.assert_allclose(zarr.open(str(tmp_path / f"{name}.zarr"), mode="r")[...], expected, atol=1e-4)
+    tifffile.imwrite(tmp_path / "packed.tif", noisy, compression="zlib")
+    with pytest.raises(ValueError, match="cannot be mapped"):
+        files.open_file(tmp_path / "packed.tif")
+    with pytest.raises(ValueError, match="gunzip"):
+        files.open_file(tmp_path / "y.nii.gz")
+
+
+def test_work_is_resumed_and_tiles_are_verified(small, noisy, tmp_path):
+    source, target = make_store(tmp_path / "y.zarr", noisy), tmp_path / "x.zarr"
+
+    def stopped(tasks, step):
+        """Ctrl-C after the first tile."""
+        dask.compute(tasks[0], scheduler="synchronous")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(source, target, runner=stopped)
+    assert not target.exists()
+    tile = tmp_path / "x.zarr.partial" / "part0" / "tile0.npy"
+    with pytest.raises(ValueError, match="other options"):
+        run(source, target, st.Denoiser(choose="bands", levels=1))
+    values = np.load(tile)
+    np.save(tile, values + 1)  # as large, and not what was written
+    with pytest.raises(KeyboardInterrupt):
+        run(source, target, runner=stopped)
+    np.testing.assert_array_equal(np.load(tile), values)
+    found = run(source, target)
+    assert (found.tiles, found.resumed) == (2, 1)
+    expected = DENOISER.run(noisy)
+    np.testing.assert_array_equal(zarr.open(str(target), mode="r")[...], expected.estimate)
+    assert found.mse[0] == pytest.approx(expected.predicted_mse, rel=1e-12)
+
+
+def test_a_chunk_that_cannot_be_read_leaves_no_output(small, noisy, tmp_path):
+    source, target = make_store(tmp_path / "y.zarr", noisy), tmp_path / "x.zarr"
+    chunk = source / "c" / "1" / "1"
+    good = chunk.read_bytes()
+    chunk.write_bytes(good[: len(good) // 2])
+    with pytest.raises((RuntimeError, ValueError, OSError), match=r"."):  # by the codec
+        run(source, target)
+    assert not target.exists()
+    chunk.write_bytes(good)
+    run(source, target)
+    assert target.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of file sizes are those of POSIX")
+def test_a_disk_that_is_full_leaves_no_output(small, noisy, tmp_path):
+    source, target = make_store(tmp_path / "y.zarr", noisy), tmp_path / "x.zarr"
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+        with pytest.raises(OSError, match=r"large|space|requested"):
+            run(source, target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert not target.exists()
+    assert not list((tmp_path / "x.zarr.partial").rglob("*.tmp"))
+    run(source, target)
+    assert target.exists()
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_is_replaced(small, noisy, tmp_path):
+    expected = DENOISER.run(noisy)
+    source = files.open_file(make_store(tmp_path / "y.zarr", noisy)).array
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers,
+        distributed.Client(workers) as client,
+    ):
+        lazy = DENOISER.run(source)
+        future = client.compute(lazy.whole)
+        os.kill(workers.workers[0].pid, signal.SIGKILL)
+        found = future.result(timeout=120)
+        assert client.submit(lambda: st._threads.cores()).result() == 1
+    np.testing.assert_array_equal(found.estimate, expected.estimate)
+    assert found.predicted_mse == pytest.approx(expected.predicted_mse, rel=1e-12)
+
+
+def test_the_command_writes_a_store(noisy, tmp_path, capsys):
+    from scorethresh.cli import main
+
+    source = make_store(tmp_path / "y.zarr", noisy[:90, :80])
+    target = tmp_path / "x.zarr"
+    arguments = ["denoise", str(source), "-o", str(target), "--choose", "bands"]
+    assert main(arguments) in (0, None)
+    assert "predicted mean squared error" in capsys.readouterr().out
+    np.testing.assert_array_equal(zarr.open(str(target), mode="r")[...], st.denoise(noisy[:90, :80], choose="bands"))
+    assert main(arguments) != 0
+    assert "--force" in capsys.readouterr().err
+    assert main([*arguments, "--force", "--quiet"]) in (0, None)
+    assert json.loads((target / "zarr.json").read_text())["shape"] == [90, 80]
+
+
+def test_what_is_no_store_is_told(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no store"):
+        files.open_file(tmp_path / "none.zarr")
+    group = zarr.open_group(str(tmp_path / "two.zarr"), mode="w")
+    for name in "ab":
+        group.create_array(name, shape=(3,), dtype="f4")
+    with pytest.raises(ValueError, match="2 arrays"):
+        files.open_file(tmp_path / "two.zarr")
+    np.save(tmp_path / "y.npy", np.zeros((2, 3, 4, 5)))
+    with pytest.raises(ValueError, match="--axes"):
+        run(tmp_path / "y.npy", tmp_path / "x.zarr")

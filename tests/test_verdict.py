@@ -1,0 +1,201 @@
+"""Which noise model is found, what is said of it, outliers, and the map of the error."""
+
+import warnings
+
+import numpy as np
+import pytest
+import pywt
+from scipy.ndimage import gaussian_filter
+
+import scorethresh as st
+from scorethresh.denoising.error_map import BLOCK_SIDES, block_sums, joined
+from scorethresh.noise.covariance import White
+from scorethresh.noise.models import WhiteNoise
+from scorethresh.noise.outliers import find_outliers
+from scorethresh.noise.residual import check_residual
+from scorethresh.noise.whiteness import whiteness
+
+CAMERA = pywt.data.camera()[60:316, 120:376].astype(float)
+
+
+def mse(a, b=CAMERA):
+    return np.mean((a - b) ** 2)
+
+
+def blurred(noise, width):
+    out = gaussian_filter(noise, width, mode="wrap")
+    return out * noise.std() / out.std()
+
+
+def run(y, **options):
+    """Denoise, and turn warnings into errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return st.Denoiser(choose="fast", **options).run(y)
+
+
+def noisy(kind, rng):
+    """Return the clean picture and a noisy one."""
+    noise = rng.normal(size=CAMERA.shape)
+    clean = CAMERA
+    if kind == "RicianNoise":
+        clean = np.where(np.hypot(*np.mgrid[-128:128, -128:128]) < 100, CAMERA, 0)
+    y = {
+        "WhiteNoise": lambda: clean + 20 * noise,
+        "CorrelatedNoise": lambda: clean + blurred(20 * noise, 0.7),
+        "PoissonNoise": lambda: rng.poisson(clean),
+        "CameraNoise": lambda: 100 + (rng.poisson(0.1 * clean) + 1.6 * noise) / 0.46,
+        "SpeckleNoise": lambda: clean * (1 + 0.15 * noise),
+        "RicianNoise": lambda: np.abs(clean + 20 * (noise + 1j * rng.normal(size=clean.shape))),
+    }[kind]()
+    return (100 + 0.1 * clean / 0.46 if kind == "CameraNoise" else clean), y
+
+
+@pytest.mark.parametrize(
+    "kind", ["WhiteNoise", "CorrelatedNoise", "PoissonNoise", "CameraNoise", "SpeckleNoise", "RicianNoise"]
+)
+def test_the_noise_is_told_from_the_data_and_the_error_predicted(kind, rng):
+    clean, y = noisy(kind, rng)
+    found = run(y)
+    assert type(found.noise).__name__ == kind
+    assert "fits" in found.verdict
+    assert found.noise.name in repr(found)
+    true = mse(found.estimate, clean)
+    assert true < 0.3 * mse(y, clean)
+    assert found.predicted_mse == pytest.approx(true, rel=0.3)
+
+
+def test_a_camera_that_was_found_has_its_gain(rng):
+    found = run(noisy("CameraNoise", rng)[1])
+    assert found.noise.gain == pytest.approx(0.46, rel=0.15)
+
+
+@pytest.mark.parametrize("shape", [(4096,), (128, 128), (32, 32, 32)])
+def test_white_noise_is_white(shape):
+    """Lower bounds by two standard errors exceed 1 rarely."""
+    found = [whiteness(np.random.default_rng(k).normal(size=shape)) for k in range(20)]
+    assert max(w.red for w in found) < 1.1
+    assert max(w.blue for w in found) < 1.2
+    assert whiteness(np.cumsum(np.ones(20))) is None
+
+
+@pytest.mark.parametrize(("width", "least"), [(0.5, 1.3), (0.7, 5), (1.5, 20)])
+def test_blurred_noise_is_red_and_sharpened_noise_blue(width, least, rng):
+    noise = rng.normal(size=(128, 128))
+    assert whiteness(blurred(noise, width)).red > least
+    assert whiteness(4 * noise - 3 * gaussian_filter(noise, 0.7)).blue > 1.25
+
+
+def test_tones_are_not_taken_for_correlated_noise(rng):
+    t = np.arange(4096)
+    for frequency in (0.01, 0.1, 0.3):
+        tone = 10 * np.sin(2 * np.pi * frequency * t)
+        assert isinstance(run(tone + rng.normal(size=t.size)).noise, WhiteNoise)
+
+
+def test_what_does_not_hold_is_said(rng):
+    noise = rng.normal(size=CAMERA.shape)
+    cases = [
+        (CAMERA + 20 * noise, {"sigma": 40.0}, "too high"),
+        (CAMERA + 20 * noise, {"sigma": 8.0}, "too low"),
+        (CAMERA + blurred(20 * noise, 0.7), {"sigma": 20.0}, "correlated"),
+        (CAMERA + noise * np.sqrt(2 * CAMERA), {"sigma": 16.0}, "varies with the brightness"),
+    ]
+    for y, options, words in cases:
+        with pytest.warns(st.AssumptionWarning, match=words):
+            found = st.Denoiser(choose="fast", **options).run(y)
+        assert words in found.verdict
+        assert found.warnings
+    assert run(CAMERA + 20 * noise, sigma=20.0).warnings == ()
+
+
+def test_a_residual_that_is_noise_passes(rng):
+    noise, flat = rng.normal(size=(128, 128)), np.linspace(0, 3, 128) * np.ones((128, 1))
+    found = check_residual(noise, flat, White(1.0))
+    assert found.level == pytest.approx(1, abs=4 * found.error)
+    assert abs(np.log(found.growth)) < 4 * found.growth_error
+    assert check_residual(2 * noise, flat, White(1.0)).level == pytest.approx(2 * found.level)
+    assert check_residual(noise, 5 * rng.normal(size=noise.shape), White(1.0)) is None
+
+
+def test_salt_and_pepper_are_replaced(rng):
+    y = CAMERA + rng.normal(0, 10, CAMERA.shape)
+    salted = y.copy()
+    at = rng.random(y.shape) < 0.01
+    salted[at] = rng.choice([0, 255], np.count_nonzero(at))
+    found = run(salted)
+    plain = run(y)
+    assert plain.outliers < 5
+    assert 0.5 * np.count_nonzero(at) < found.outliers < 1.1 * np.count_nonzero(at)
+    assert mse(found.estimate) < 1.15 * mse(plain.estimate)
+    assert found.predicted_mse == pytest.approx(mse(found.estimate), rel=0.2)
+
+
+def test_missing_entries_stay_and_outliers_do_not(rng):
+    y = 100 + rng.normal(0, 5, (96, 96))
+    y[20:60:20, 20:90:7] = 250.0
+    y[50, 50] = np.nan
+    found = run(y)
+    assert np.isnan(found.estimate[50, 50])
+    assert found.outliers == 20
+    assert np.abs(found.estimate[20:60:20, 20:90:7] - 100).max() < 5
+
+
+def test_a_few_sparkles_stay(rng):
+    """Nothing tells up to 15 of them from structure."""
+    y = 100 + rng.normal(0, 5, (96, 96))
+    y[20, 20:90:7] = 250.0
+    found = run(y)
+    assert found.outliers == 0
+    assert found.estimate[20, 20:90:7].min() > 200
+
+
+def test_stars_and_lines_are_no_outliers(rng):
+    rows, columns = np.mgrid[:128, :128]
+    stars = np.zeros((128, 128))
+    for _ in range(60):
+        a, b = rng.uniform(4, 124, 2)
+        stars += 10 ** rng.uniform(2, 4) * np.exp(-((rows - a) ** 2 + (columns - b) ** 2) / 2 / 0.7**2)
+    assert not find_outliers(stars + rng.normal(0, 10, stars.shape), 10.0).any()
+    lines = np.zeros((128, 128))
+    lines[40, 20:90] = lines[10:100, 60] = lines[np.arange(20, 80), np.arange(30, 90)] = 200
+    assert not find_outliers(lines + rng.normal(0, 10, lines.shape), 10.0).any()
+
+
+def test_the_peaks_of_a_heartbeat_stay(rng):
+    beats = np.exp(-(((np.arange(4000) % 400) - 200) ** 2) / 2 / 2.0**2) * 10
+    found = run(beats + rng.normal(0, 0.5, beats.size))
+    assert found.outliers == 0
+    assert found.estimate[200::400].min() > 8
+
+
+def test_the_map_is_calibrated(rng):
+    y = CAMERA + rng.normal(0, 20, CAMERA.shape)
+    found = run(y)
+    drawn = found.error_map()
+    assert drawn.shape == y.shape
+    assert drawn.mean() == pytest.approx(found.predicted_mse, rel=1e-6)
+    assert drawn.min() >= 0
+    true = gaussian_filter((found.estimate - CAMERA) ** 2, 12)
+    assert np.corrcoef(np.log(drawn.ravel()), np.log(true.ravel()))[0, 1] > 0.6
+    large = drawn > np.quantile(drawn, 0.8)
+    assert np.mean(((found.estimate - CAMERA) ** 2)[large]) == pytest.approx(drawn[large].mean(), rel=0.4)
+
+
+def test_no_noise_no_error():
+    found = run(np.ones((40, 40)))
+    assert "left as they are" in found.verdict
+    assert not found.error_map().any()
+
+
+@pytest.mark.parametrize("shape", [(200,), (37, 50), (9, 10, 11)])
+def test_sums_over_blocks_do_not_depend_on_tiles(shape, rng):
+    maps = rng.uniform(size=(4, *shape))
+    whole = [tuple(slice(0, n) for n in shape)]
+    cut = [(slice(0, 5), *whole[0][1:]), (slice(5, shape[0]), *whole[0][1:])]
+    found = [joined(shape, (block_sums(t, *(m[t] for m in maps)) for t in tiles)) for tiles in (whole, cut)]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+    np.testing.assert_allclose(found[0][:3].reshape(3, -1).sum(axis=1), [(m * maps[3]).sum() for m in maps[:3]])
+    first = tuple(slice(0, BLOCK_SIDES[len(shape)]) for _ in shape)
+    np.testing.assert_allclose(found[0][(0, *(0,) * len(shape))], (maps[0] * maps[3])[first].sum())
+    assert found[0][3].sum() == maps[0].size
