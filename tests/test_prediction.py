@@ -24,15 +24,16 @@ def test_one_reading_wins_if_the_other_is_vague():
     assert by_risk.mse == pytest.approx(0.1, rel=1e-3)
     # Per entry 2 sigma^4, and 2 sigma^2 times the filter's risk; and twice the divergence times its error.
     assert by_risk.stderr == pytest.approx(math.hypot(math.sqrt((2 + 2 * 0.05) / 1000), 0.1 * DIVERGENCE_ERROR))
-    by_filter = predict(sums, noise, FilterRatio(1.2, 1e-6))
-    assert by_filter.mse == pytest.approx(1.2 * 0.05, rel=1e-3)
+    by_filter = predict(sums, noise, FilterRatio(1.2, 1e-6, 1e-6))
+    assert by_filter.mse == pytest.approx(0.05**1.2, rel=1e-3)
 
 
 def test_equal_precision_takes_the_mean():
     noise = NoiseEnergy(1000, 1.0, 1.0, 1.0)
     of_risk = math.hypot(math.sqrt(2.1 / 1000), 0.1 * DIVERGENCE_ERROR)
-    found = predict(RiskSums(100.0, 50.0), noise, FilterRatio(1.0, of_risk / 0.05))
-    assert found.mse == pytest.approx((0.1 + 0.05) / 2)
+    variance = math.log((1 + math.sqrt(1 + 4 * (of_risk / 0.05) ** 2)) / 2)  # m^2 (m^2 - 1) is the squared spread
+    found = predict(RiskSums(100.0, 50.0), noise, FilterRatio(1.0, 0.0, math.sqrt(variance)))
+    assert found.mse == pytest.approx((0.1 + 0.05 * math.exp(variance / 2)) / 2)
     assert found.stderr == pytest.approx(of_risk / math.sqrt(2))
 
 
@@ -46,8 +47,8 @@ def test_more_entries_do_not_make_a_divergence_exact():
 @pytest.mark.parametrize("unit", [1e-150, 1.0, 1e150])
 def test_units_are_kept(unit):
     noise = NoiseEnergy(1000, 1.0, 1.0, unit)
-    found = predict(RiskSums(100.0 * unit**2, 50.0 * unit**2), noise, FilterRatio(1.0, 0.35))
-    plain = predict(RiskSums(100.0, 50.0), NoiseEnergy(1000, 1.0, 1.0, 1.0), FilterRatio(1.0, 0.35))
+    found = predict(RiskSums(100.0 * unit**2, 50.0 * unit**2), noise, FilterRatio(1.0))
+    plain = predict(RiskSums(100.0, 50.0), NoiseEnergy(1000, 1.0, 1.0, 1.0), FilterRatio(1.0))
     assert found.mse == pytest.approx(plain.mse * unit**2)
     assert found.stderr == pytest.approx(plain.stderr * unit**2)
 
@@ -75,7 +76,33 @@ def test_a_prediction_covers_a_known_filter(rng):
 
 def test_noise_of_twice_the_level_has_four_times_the_error():
     """In the same unit: the second moment is 4 times, the fourth 16 times as large."""
-    plain = predict(RiskSums(100.0, 50.0), NoiseEnergy(1000, 1.0, 1.0, 1.0, 0.8), FilterRatio(1.0, 0.35))
-    found = predict(RiskSums(400.0, 200.0), NoiseEnergy(1000, 4.0, 16.0, 1.0, 0.8), FilterRatio(1.0, 0.35))
+    plain = predict(RiskSums(100.0, 50.0), NoiseEnergy(1000, 1.0, 1.0, 1.0, 0.8), FilterRatio(1.0))
+    found = predict(RiskSums(400.0, 200.0), NoiseEnergy(1000, 4.0, 16.0, 1.0, 0.8), FilterRatio(1.0))
     assert found.mse == pytest.approx(4 * plain.mse)
     assert found.stderr == pytest.approx(4 * plain.stderr)
+
+
+@pytest.mark.parametrize("divergence", [0.9, 0.1, 1e-3])
+def test_the_reading_of_a_divergence_has_the_moments_of_a_random_exponent(rng, divergence):
+    ratio = FilterRatio(1.1, 0.13, 0.15)
+    exponents, rest = rng.normal(1.1, 0.13, 200_000), rng.normal(0.0, 0.15, 200_000)
+    errors = divergence**exponents * np.exp(rest)
+    found = ratio.reading(divergence)
+    assert found.mse == pytest.approx(errors.mean(), abs=4 * errors.std() / math.sqrt(errors.size))
+    assert found.stderr == pytest.approx(errors.std(), rel=0.05)
+
+
+def test_who_keeps_all_noise_has_the_error_of_the_noise():
+    """The less is kept, the less is known: relative errors grow."""
+    ratio = FilterRatio(1.0)
+    spreads = [found.stderr / found.mse for found in map(ratio.reading, (1.0, 0.3, 0.03, 0.003))]
+    assert spreads == sorted(spreads)
+    assert spreads[0] == pytest.approx(0.15, rel=0.02)
+
+
+def test_an_estimate_keeps_at_least_the_mean():
+    """No divergence, as of Monte Carlo by chance, is that of the mean of all entries."""
+    noise = NoiseEnergy(1000, 1.0, 1.0, 1.0)
+    least, none = (predict(RiskSums(0.0, total), noise, FilterRatio(1.0)) for total in (1.0, -3.0))
+    assert none.mse == pytest.approx(least.mse, rel=0.01)
+    assert none.stderr == pytest.approx(least.stderr, rel=0.01)

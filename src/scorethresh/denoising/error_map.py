@@ -113,7 +113,7 @@ class ErrorBlocks:
         known = np.maximum(count, np.finfo(float).tiny)
         unit = float(self.sums[2].sum() / max(self.sums[3].sum(), 1.0)) or 1.0  # squares of some units overflow
         risk, divergence, variance = (a / known / unit for a in (risk, divergence, variance))
-        filtered = self.filter_ratio.ratio * np.maximum(divergence, 0.0)
+        filtered = np.maximum(divergence, 0.0)
         of_risk = (2 * self.fourth * variance**2 + 2 * variance * filtered) / np.maximum(count * blocks, 1.0)
         of_filter = (LOCAL_SPREAD * filtered) ** 2
         total = np.maximum(of_risk + of_filter, np.finfo(float).tiny)

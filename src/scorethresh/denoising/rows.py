@@ -22,7 +22,7 @@ from .experts.bands import BandThresholds, FrameNoise, divergence_with_borders
 from .experts.decisions import EntryDecisions
 from .experts.fit_bands import fit_bands
 from .local import LocalExperts
-from .plan import BANDS_RATIO, Plan, PlanOptions
+from .plan import BANDS_RATIOS, Plan, PlanOptions
 from .tiles import tile_risk
 from .verdict import judge
 from .way_back import WayBack
@@ -119,7 +119,7 @@ def denoise_bands(rows: Sequence[Any], options: PlanOptions, *, pooled: bool = F
     out = []
     for row, x, each, t in zip(rows, value, divergence, thresholds, strict=True):
         expert = BandThresholds(noise, EntryDecisions(options.rule), tuple(map(float, t)))
-        plan = Plan(LocalExperts((expert,)), (1.0,), (1.0,), BANDS_RATIO)
+        plan = Plan(LocalExperts((expert,)), (1.0,), (1.0,), BANDS_RATIOS[len(shape)])
         out.append(finished(row, x, np.broadcast_to(each, shape), plan))
     return out
 
