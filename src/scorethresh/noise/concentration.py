@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._arrays import Floats
+from .._validate import Array
 from .covariance import Covariance
 from .windows import dct_filters, dct_of_windows, overlapping, relative_frequencies, rounding_step, squared_sine
 
@@ -31,6 +32,10 @@ CAUTION = 4.0
 # Sides of tapered windows, by the number of axes, and the lowest relative frequency that is read.
 BLOCK_SIDES = {1: 128, 2: 32, 3: 16}
 MIN_FREQUENCY = 0.125
+# Bands of relative frequencies that are also read one by one, and the least power of one over the mean power. Waves
+# that fill one band leave others empty. Where there is little noise, spectra are read too high, and it does not matter.
+BANDS = 8
+MIN_BAND_POWER = 0.25
 # Fewest windows, if they did not overlap.
 MIN_WINDOWS = 4
 # Entries of a crop that is read, at most: more take time and tell the same.
@@ -110,14 +115,25 @@ def _of_windows(y: Floats, covariance: Covariance) -> Iterator[_Share]:
     coefficients = dct_of_windows(windows).reshape(len(windows), -1)
     filters = [rows * taper for rows, taper in zip(dct_filters(sides), tapers, strict=True)]
     variance = covariance.filter_variances(filters).ravel()
-    weight = np.where(relative_frequencies(sides).ravel() >= MIN_FREQUENCY, variance, 0.0)
-    effective = weight.sum() ** 2 / np.square(weight).sum()  # coefficients that count as much as equal ones
+    frequency = relative_frequencies(sides).ravel()
+    weight = np.where(frequency >= MIN_FREQUENCY, variance, 0.0)
     # A taper makes neighbouring coefficients depend on each other: about 3/2 per axis count as one.
-    count = len(windows) / overlap * effective / 1.5**y.ndim
+    independent = len(windows) / overlap / 1.5**y.ndim
     magnitudes = np.abs(coefficients / np.sqrt(variance))
     for half_width in HALF_WIDTHS:
-        caught = np.mean(magnitudes <= half_width, axis=0) @ weight / weight.sum()
-        yield _Share(float(caught), _normal_share(half_width), count)
+        caught = np.mean(magnitudes <= half_width, axis=0)
+        for chosen in (weight, *_bands(frequency, weight)):
+            effective = chosen.sum() ** 2 / np.square(chosen).sum()  # coefficients that count as much as equal ones
+            yield _Share(float(caught @ chosen / chosen.sum()), _normal_share(half_width), independent * effective)
+
+
+def _bands(frequency: Array, weight: Array) -> Iterator[Array]:
+    """Yield equal weights of the coefficients of each band of frequencies that holds a fair part of the noise."""
+    least = MIN_BAND_POWER * weight[weight > 0].mean()
+    for k in range(int(MIN_FREQUENCY * BANDS), BANDS):
+        band = (frequency >= k / BANDS) & (frequency < (k + 1) / BANDS) & (weight > 0)
+        if band.any() and weight[band].mean() >= least:
+            yield band.astype(float)
 
 
 def _normal_share(half_width: float) -> float:
