@@ -138,7 +138,7 @@ def test_version_is_that_of_the_distribution():
     assert version("scorethresh") == st.__version__
 
 
-HEAVY = "matplotlib skimage sklearn pywt dask xarray zarr pandas PIL tifffile nibabel".split()
+HEAVY = ["matplotlib", "skimage", "sklearn", "pywt", "dask", "xarray", "zarr", "pandas", "PIL", "tifffile", "nibabel"]
 
 
 def test_importing_is_light():
