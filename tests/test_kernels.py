@@ -105,6 +105,29 @@ def test_kernel_sums_are_the_direct_sums(rng, points, reach, level):
 
 
 @every_level
+@pytest.mark.parametrize("points", [np.linspace(0, 3, 90), np.sort(np.random.default_rng(1).uniform(0, 3, 40))])
+def test_kernel_sums_replace_close_entries_by_nodes(rng, points, level):
+    """Where a kernel is a polynomial, to 1e-14; three pieces, one of which starts twice as far as the other."""
+    z, weights, h = np.sort(rng.uniform(0, 3.5, 400)), rng.normal(size=400), 0.3
+    coefficients = rng.normal(size=(3, 3, points.size))
+    borders = np.searchsorted(points, z), np.searchsorted(2 * points, z)
+    bounds = np.stack([np.full(z.size, points.size), *borders, np.zeros(z.size, np.int64)])
+
+    def factor(v, i, k):
+        c = coefficients[sum(int(k < border[i]) for border in borders), :, k]
+        return c[0] + c[1] * v + c[2] * v * v
+
+    with at(level):
+        found = _kernels.kernel_sums(
+            z, weights, points, CutGaussian(h, 8.9, 0.61), PiecewiseQuadratic(bounds, coefficients)
+        )
+    expected = kernel_sums_direct(z, weights, points, h, 8.9, factor)
+    # Squares of kernels, and kernels times a square, are polynomials to 1e-12 and 7e-12 of the sum of magnitudes.
+    np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=3e-14 * np.abs(weights).sum())
+    np.testing.assert_allclose(found[1:], expected[1:], rtol=0, atol=1e-11 * np.abs(weights).sum())
+
+
+@every_level
 @both_precisions
 @given(
     shape=some.lists(some.integers(1, 9), min_size=1, max_size=3),
@@ -502,6 +525,12 @@ def test_wrong_width_of_the_jump(jump):
     cut = np.ones((1, 4, 4))
     with pytest.raises(ValueError, match="jump_half_width must lie strictly between 0 and 1"):
         _kernels.sliding_dct(np.zeros((1, 1, 8, 8)), None, WindowShrinkage(cut, cut, jump), (np.eye(4), np.eye(4)), 1)
+
+
+def test_entries_that_are_replaced_must_ascend():
+    z, factor = np.array([2.0, 1.0]), PiecewiseQuadratic(np.zeros((2, 2), np.int64), np.zeros((1, 3, 1)))
+    with pytest.raises(ValueError, match=r"z must ascend, so that neighbours can be replaced, got \[2. 1.\]"):
+        _kernels.kernel_sums(z, np.ones(2), np.ones(1), CutGaussian(0.1, 8.9, 0.61), factor)
 
 
 @pytest.mark.parametrize("bandwidth", [0.0, -1.0, np.nan, np.inf])
