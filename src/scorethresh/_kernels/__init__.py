@@ -7,7 +7,7 @@ lies beside it. The rest of the package reaches them only through the functions 
 from __future__ import annotations
 
 from .frame import WindowShrinkage, dilated, sliding_dct
-from .mixture import fit_mixture
+from .mixture import fit_mixture, fit_mixture_rows
 from .patches import MEMBERS, PATCH_SIZE, Ridge, match_patches, ridge_groups
 from .sample import COARSE, FINE, ORDER, CellTable, CutGaussian, PiecewiseQuadratic, deposit, kernel_sums
 from .stein import MOST_PIECES, stein_sums
@@ -27,6 +27,7 @@ __all__ = [
     "deposit",
     "dilated",
     "fit_mixture",
+    "fit_mixture_rows",
     "kernel_sums",
     "match_patches",
     "ridge_groups",

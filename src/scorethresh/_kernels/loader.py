@@ -36,6 +36,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "kernel_sums": (None, *(N, P, P, P, N, P, N, P, D, D, D, P, P, P)),
     **_both_precisions("dilated", None, *[N] * 7, P, P, P),
     "fit_mixture": (N, *(N, P, P, N, D, D, N, D, P, P, P)),
+    "fit_mixture_rows": (N, *(N, N, P, D, N, D, N, D, D, D, D, P, P, P, P)),
     **_both_precisions("match_patches", None, *(N, P, P, P, N, P, N, P, N, P, P, P, P)),
     **_both_precisions("ridge_groups", None, *(N, N, P, P, P, P, P, D, D, D, N, P, N, N, P, P, P)),
     **_both_precisions("sliding_dct", N, *[N] * 8, *[P] * 6, D, P, P, P),
