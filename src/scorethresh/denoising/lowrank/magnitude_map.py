@@ -85,7 +85,7 @@ def _levels_of(
         scale = block.cut(levels[block.region])
         found = patch_levels(transform.forward(y / scale[..., None]), valid, doubted=doubted)
         # A patch without valid entries has no level, and any unit will do.
-        unit = np.where(valid.any(axis=1)[:, None], _mean(scale[..., None], valid), 1.0)
+        unit = np.where(valid.any(axis=1, keepdims=True), _mean(scale[..., None], valid), 1.0)
         expected = tables.transformed.variance(
             np.interp(means / unit, tables.magnitudes.means, tables.transformed.means)
         )
