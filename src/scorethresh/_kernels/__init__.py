@@ -6,6 +6,7 @@ lies beside it. The rest of the package reaches them only through the functions 
 
 from __future__ import annotations
 
+from .eigen import MOST_SIDE, EigenStack, symmetric_eigen
 from .frame import WindowShrinkage, dilated, sliding_dct
 from .mixture import fit_mixture, fit_mixture_rows
 from .patches import MEMBERS, PATCH_SIZE, Ridge, match_patches, ridge_groups
@@ -17,10 +18,12 @@ __all__ = [
     "FINE",
     "MEMBERS",
     "MOST_PIECES",
+    "MOST_SIDE",
     "ORDER",
     "PATCH_SIZE",
     "CellTable",
     "CutGaussian",
+    "EigenStack",
     "PiecewiseQuadratic",
     "Ridge",
     "WindowShrinkage",
@@ -33,4 +36,5 @@ __all__ = [
     "ridge_groups",
     "sliding_dct",
     "stein_sums",
+    "symmetric_eigen",
 ]

@@ -40,6 +40,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     **_both_precisions("match_patches", None, *(N, P, P, P, N, P, N, P, N, P, P, P, P)),
     **_both_precisions("ridge_groups", None, *(N, N, P, P, P, P, P, D, D, D, N, P, N, N, P, P, P)),
     **_both_precisions("sliding_dct", N, *[N] * 8, *[P] * 6, D, P, P, P),
+    "symmetric_eigen": (N, *(N, N, P, P, P)),
 }
 
 
