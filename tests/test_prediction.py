@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from scorethresh.risk.prediction import FilterRatio, NoiseEnergy, RiskSums, predict, risk_sums
+from scorethresh.risk.prediction import DIVERGENCE_ERROR, FilterRatio, NoiseEnergy, RiskSums, predict, risk_sums
 
 
 def test_sums_are_those_of_the_definition(rng):
@@ -22,18 +22,25 @@ def test_one_reading_wins_if_the_other_is_vague():
     sums = RiskSums(risk=100.0, divergence=50.0)
     by_risk = predict(sums, noise, FilterRatio(1.0, 1e6))
     assert by_risk.mse == pytest.approx(0.1, rel=1e-3)
-    # Per entry 2 sigma^4, and 2 sigma^2 times the filter's risk.
-    assert by_risk.stderr == pytest.approx(math.sqrt((2 + 2 * 0.05) / 1000), rel=1e-3)
+    # Per entry 2 sigma^4, and 2 sigma^2 times the filter's risk; and twice the divergence times its error.
+    assert by_risk.stderr == pytest.approx(math.hypot(math.sqrt((2 + 2 * 0.05) / 1000), 0.1 * DIVERGENCE_ERROR))
     by_filter = predict(sums, noise, FilterRatio(1.2, 1e-6))
     assert by_filter.mse == pytest.approx(1.2 * 0.05, rel=1e-3)
 
 
 def test_equal_precision_takes_the_mean():
     noise = NoiseEnergy(1000, 1.0, 1.0, 1.0)
-    spread = math.sqrt(2.1 / 1000) / 0.05
-    found = predict(RiskSums(100.0, 50.0), noise, FilterRatio(1.0, spread))
+    of_risk = math.hypot(math.sqrt(2.1 / 1000), 0.1 * DIVERGENCE_ERROR)
+    found = predict(RiskSums(100.0, 50.0), noise, FilterRatio(1.0, of_risk / 0.05))
     assert found.mse == pytest.approx((0.1 + 0.05) / 2)
-    assert found.stderr == pytest.approx(math.sqrt(2.1 / 1000 / 2))
+    assert found.stderr == pytest.approx(of_risk / math.sqrt(2))
+
+
+def test_more_entries_do_not_make_a_divergence_exact():
+    """Chance averages out, and what is wrong with the divergence stays."""
+    sums = RiskSums(1e10, 5e9)
+    found = predict(sums, NoiseEnergy(10**11, 1.0, 1.0, 1.0), FilterRatio(1.0, 1e6))
+    assert found.stderr == pytest.approx(2 * 0.05 * DIVERGENCE_ERROR, rel=1e-2)
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1.0, 1e150])

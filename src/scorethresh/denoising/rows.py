@@ -18,7 +18,7 @@ from ..risk.methods import Mixture, as_method
 from ..risk.mixture_rows import MOST_ENTRIES, choose_rows
 from ..select.many import is_hashable
 from ..select.threshold import risk_curve
-from .experts.bands import BandThresholds, FrameNoise, border_variance_gain
+from .experts.bands import BandThresholds, FrameNoise, divergence_with_borders
 from .experts.decisions import EntryDecisions
 from .experts.fit_bands import fit_bands
 from .local import LocalExperts
@@ -108,7 +108,8 @@ def denoise_bands(rows: Sequence[Any], options: PlanOptions, *, pooled: bool = F
             chosen[k], dof = found.thresholds * band.sigma, found.dof
         per_entry = band.share * dof / z.shape[1] + np.zeros(len(z))
         if band.border:
-            per_entry *= [border_variance_gain(band, piece, t) for piece, t in zip(c, chosen[k], strict=True)]
+            triples = zip(c, chosen[k], per_entry, strict=True)
+            per_entry = np.array([divergence_with_borders(band, *some) for some in triples])
         divergence[...] += per_entry
         pairs = zip(coefficients, chosen[k], strict=True)
         return np.stack([decisions.shrink(piece, float(t)) for piece, t in pairs])

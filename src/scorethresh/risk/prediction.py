@@ -10,7 +10,14 @@ import numpy as np
 
 from .._arrays import Floats
 
-__all__ = ["FilterRatio", "NoiseEnergy", "Prediction", "RiskSums", "predict", "risk_sums"]
+__all__ = ["DIVERGENCE_ERROR", "FilterRatio", "NoiseEnergy", "Prediction", "RiskSums", "predict", "risk_sums"]
+
+# Relative standard error of a divergence: of densities at jumps, of thresholds chosen by the same data, and of the
+# probe, which covers a part of large data. Averages over more entries do not lower it. Too small a value is too sure of
+# large data: on 9 development photographs of 0.26 to 1 million pixels at four noise levels two standard errors cover
+# 72% of the errors with 0, 81% with 0.01, 92% with 0.015, 97% with 0.02. On crops of 256 by 256 all of these cover 94
+# to 98%, on volumes of 48^3 entries 94 to 100%.
+DIVERGENCE_ERROR = 0.015
 
 
 @dataclass(frozen=True)
@@ -112,15 +119,16 @@ def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Pr
     Two readings are averaged by their precision. The estimated risk is unbiased, but for what was chosen by it, and
     varies with the energy of the noise: by ``2 sigma^4`` per entry, plus ``4 sigma^2 bias^2`` from the product of noise
     and bias. A noise level with the relative error r moves it by ``2 sigma^2 r``. That is much where the error is far
-    smaller than the noise. The divergence does not vary with that energy. It is the risk of the best linear filter, to
-    which the error has a ratio that is roughly known.
+    smaller than the noise. A divergence with the relative error d moves it by ``2 divergence d``. That is much in large
+    data, where the rest averages out. The divergence itself does not vary with the energy of the noise. It is the risk
+    of the best linear filter, to which the error has a ratio that is roughly known.
     """
     risk, divergence = (total / noise.count / noise.unit**2 for total in (sums.risk, sums.divergence))
     # Clipping took noise from the residual and from the estimate; undoing it gives the latter back.
     risk += (1 - noise.unclipped_share) * (noise.second - divergence)
     filtered = filter_ratio.ratio * max(divergence, 1e-300)
     of_risk = (2 * noise.fourth + 2 * math.sqrt(noise.fourth) * filtered) / noise.count
-    of_risk += (2 * noise.second * noise.level_error) ** 2
+    of_risk += (2 * noise.second * noise.level_error) ** 2 + (2 * divergence * DIVERGENCE_ERROR) ** 2
     of_filter = (filter_ratio.spread * filtered) ** 2
     mse = (risk * of_filter + filtered * of_risk) / (of_risk + of_filter)
     stderr = math.sqrt(of_risk * of_filter / (of_risk + of_filter))

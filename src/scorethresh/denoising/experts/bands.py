@@ -235,7 +235,7 @@ def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Cho
                 known = decisions.default_curve(some, np.array([t]), band.sigma)
             per_entry = band.share * known.dof[np.searchsorted(known.thresholds, t)] / known.size
             if band.border and batch.shape == noise.shape:
-                per_entry *= border_variance_gain(band, c[i], t)
+                per_entry = divergence_with_borders(band, c[i], t, per_entry)
             divergence[i] += spread_divergence(frame, band, c[i], t, per_entry) if local else per_entry
         out = decisions.shrink(coefficients, t)
         share = math.nan
@@ -301,13 +301,24 @@ def at_valid_centres(
     return [piece[None, :, mask if mask.any() else ...] for piece, mask in zip(some, good, strict=True)]
 
 
-def border_variance_gain(band: BandNoise, c: Floats, threshold: float) -> float:
-    """Return the noise variance where coefficients are kept over its mean: reflection changes it near a border."""
-    kept: Any = (np.square(c).sum(axis=0) >= threshold**2).astype(np.float64)
-    count = kept.sum()
+def divergence_with_borders(band: BandNoise, c: Floats, threshold: float, per_entry: float) -> float:
+    """Return the divergence of a band per entry, given what it were if the noise variance were its mean everywhere.
+
+    Reflection changes the variance near a border. The smooth part of the divergence arises at the coefficients that are
+    kept, the jump at those near the threshold. Coefficients of noise come near it mostly where the variance is large.
+    """
+    size = np.sqrt(np.square(c).sum(axis=0))
+    kept, near = size >= threshold, np.abs(size - threshold) < NEAR_JUMP * band.sigma
+    smooth = band.share * len(c) * float(kept.mean())
+    return smooth * _mean_variance(band, kept) + (per_entry - smooth) * _mean_variance(band, near)
+
+
+def _mean_variance(band: BandNoise, chosen: NDArray[np.bool_]) -> float:
+    """Return the noise variance of the chosen coefficients over that of all; 1 if none is chosen."""
+    total: Any = chosen.astype(np.float64)
     for variances in band.border:
-        kept = np.tensordot(variances, kept, 1)
-    return float(kept / count) if count else 1.0
+        total = np.tensordot(variances, total, 1)
+    return float(total) / max(int(np.count_nonzero(chosen)), 1) or 1.0
 
 
 def spread_divergence(frame: Frame, band: BandNoise, c: Floats, threshold: float, per_entry: float) -> Floats:
