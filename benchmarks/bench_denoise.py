@@ -4,7 +4,7 @@
     python benchmarks/bench_denoise.py images --folder pictures/ --sigmas 15 25 50 --methods blend fast bm3d
     python benchmarks/bench_denoise.py colours volumes
     python benchmarks/bench_denoise.py show benchmarks/denoise.csv
-    python benchmarks/bench_denoise.py signals predicted speed large blind spectra clipped border
+    python benchmarks/bench_denoise.py signals predicted chance speed large blind spectra clipped border
 
 Constants of the denoiser, and the peers' parameters that have no default, were chosen on camera, coins and brick; the
 table is about other images of scikit-image. Peers that are not installed are left out with a message.
@@ -523,6 +523,25 @@ def predicted(arguments: argparse.Namespace) -> None:
         print(f"{length:8}{mean:8.2f}{roots[0]:8.2f}{roots[1]:8.2f}", flush=True)
 
 
+def chance(arguments: argparse.Namespace) -> None:
+    """Print how far predictions of `denoise.csv` are off, and how far the energy of the noise alone moves a risk.
+
+    An unbiased risk estimate subtracts the expected energy of the noise from that of the residual, which holds the true
+    one. A risk estimate that is right in all else is off by the difference.
+    """
+    errors, moved = [], []
+    for row in read(Path(__file__).with_name("denoise.csv")):
+        if row["method"] != "blend" or row["image"] not in arguments.images:
+            continue
+        clean, sigma = load(row["image"]), row["sigma"]
+        energy = np.mean((noisy(row["image"], clean, sigma) - clean) ** 2)
+        error = 255**2 / 10 ** (row["psnr"] / 10)
+        errors.append(abs(row["predicted"] - row["psnr"]))
+        moved.append(abs(10 * np.log10(max(1 + (energy - sigma**2) / error, 0.1))))
+    print(f"\npredicted PSNR, sigma known, {len(errors)} cells: off by {np.mean(errors):.2f} dB in the mean")
+    print(f"the energy of the noise alone moves it by {np.mean(moved):.2f} dB in the mean, at most {np.max(moved):.1f}")
+
+
 # Powers of noise as functions of two frequencies, up to a factor.
 SPECTRA: dict[str, Callable] = {
     "white": lambda u, v: 1 + 0 * u * v,
@@ -642,7 +661,7 @@ def main() -> None:
 
 PARTS = {
     p.__name__: p
-    for p in (images, colours, volumes, signals, predicted, speed, large, blind, spectra, clipped, gaps, border)
+    for p in (images, colours, volumes, signals, predicted, chance, speed, large, blind, spectra, clipped, gaps, border)
 }
 
 if __name__ == "__main__":

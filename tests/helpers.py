@@ -2,10 +2,12 @@
 
 import functools
 import os
+import shutil
 import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import scorethresh as st
 
@@ -100,3 +102,20 @@ def fails(result, *words):
     assert err.count("\n") == 1
     for word in words:
         assert word in err
+
+
+def browser_or_skip():
+    """Return a browser without a window, driven by selenium; skip the test if there is none."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium, which drives the browser, is not installed")
+    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
+    missing = [name for name, found in programs.items() if found is None]
+    if missing:
+        pytest.skip(
+            f"no browser to try the page in: {' and '.join(missing)} missing (Debian: chromium chromium-driver)"
+        )
+    options = webdriver.ChromeOptions()
+    options.binary_location = programs["chromium"]
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1100,900"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService(programs["chromedriver"]))

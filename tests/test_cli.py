@@ -94,6 +94,25 @@ def test_options_reach_the_denoiser(run, picture):
     np.testing.assert_array_equal(np.load("out.npy"), expected)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_strength_leaves_some_of_the_noise(run, here, dtype):
+    """Against the definition, and the truth: noise and error of 48 x 64 entries vary by some percent."""
+    clean = np.where(np.indices((48, 64))[-1] < 32, 60.0, 180.0)
+    y = (clean + np.random.default_rng(5).normal(0, SIGMA, clean.shape)).round().astype(dtype)
+    np.save("in.npy", y)
+    code, out, _ = run("denoise", "in.npy", "-o", "out.npy", "--sigma", SIGMA, "--strength", 0.6, "--json")
+    assert code == 0
+    expected = 0.4 * y + 0.6 * st.denoise(y, sigma=SIGMA, method=METHOD).astype(float)
+    mixed = np.load("out.npy")
+    assert mixed.dtype == dtype
+    np.testing.assert_allclose(mixed, expected, rtol=1e-6, atol=0.5 + 1e-4 if dtype == "uint8" else 0)
+    told = json.loads(out)
+    assert told["predicted_mse"] == pytest.approx(np.mean((mixed - clean) ** 2), rel=0.1)
+    full = st.Denoiser(sigma=SIGMA, method=METHOD).run(y)
+    assert told["stderr"] == pytest.approx(0.6 * full.stderr)
+    fails(run("denoise", "in.npy", "-o", "no.npy", "--strength", 1.5), "--strength")
+
+
 def test_colours_are_denoised_together_and_alpha_is_left_alone(run, here):
     values = np.stack([noisy(), noisy(seed=6), noisy(seed=7), noisy(seed=8)], axis=-1)
     Image.fromarray(values).save("in.png")
@@ -286,7 +305,7 @@ def test_a_report_that_fails_late_is_told_with_what_is_written(run, picture, mon
     def fail(*_, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(report, "write_report", fail)
+    monkeypatch.setattr(report, "report_page", fail)
     code, out, err = run("denoise", "in.png", "-o", "out.png", "--report", "page.html", "--sigma", SIGMA)
     assert code == 1
     assert out.startswith("out.png: 48 x 64 uint8")
@@ -760,7 +779,7 @@ def test_dtype_of_the_output_warns_of_nothing(here, dtype):
     np.testing.assert_array_equal(np.load("out.npy"), expected.astype(dtype))
 
 
-@pytest.mark.parametrize("command", ["denoise", "select", "compare", "demo", "paper"])
+@pytest.mark.parametrize("command", ["denoise", "restore", "view", "select", "compare", "demo", "paper"])
 def test_every_option_and_every_field_is_documented(run, command):
     page = Path(__file__).parents[1] / "docs" / "cli.md"
     if not page.exists():

@@ -9,9 +9,11 @@ from hypothesis import strategies as some
 
 import scorethresh as st
 from scorethresh.noise.auto import AutoNoise
+from scorethresh.noise.camera import CameraNoise
 from scorethresh.noise.concentration import varies_too_little
 from scorethresh.noise.covariance import Stationary, White
-from scorethresh.noise.models import CorrelatedNoise
+from scorethresh.noise.generalised_anscombe import GeneralisedAnscombe
+from scorethresh.noise.models import CorrelatedNoise, WhiteNoise
 
 SHAPES = [(2048,), (128, 128), (32, 32, 32)]
 
@@ -119,3 +121,40 @@ def test_a_level_that_is_too_high_is_told(rng):
         found = st.Denoiser(sigma=20.0, choose="fast").run(y)
     assert "vary less" in found.verdict
     assert not any("too high" in w for w in st.Denoiser(sigma=5.0, choose="fast").run(y).warnings)
+
+
+def test_noise_called_too_large_in_one_band_is_told(rng):
+    """Twice the level in one of eight bands: over all, it hides behind the others."""
+    power = np.ones(4096)
+    frequency = 2 * np.abs(np.fft.fftfreq(4096))
+    noise = Stationary(power).sample((4096,), rng)
+    assert not varies_too_little(noise, Stationary(power))
+    assert varies_too_little(noise, Stationary(np.where((frequency > 0.5) & (frequency < 0.625), 4.0, power)))
+
+
+def chirps(length, ends):
+    """Sweeps between relative frequencies, of the root mean square 7."""
+    t = np.arange(length) / length
+    signal = sum(np.sin(np.pi * length * (low * t + (high - low) * t**2 / 2)) for low, high in ends)
+    return 7 * signal / np.std(signal)
+
+
+@pytest.mark.parametrize("length", [512, 1000, 2048])
+@pytest.mark.parametrize("ends", [[(0.05, 0.9)], [(0.1, 0.5), (0.6, 0.3)], [(0.05, 0.3), (0.2, 0.45), (0.35, 0.6)]])
+def test_white_noise_on_chirps_is_white(length, ends):
+    """Chirps fill many frequencies, and grow or fall with the signal by chance."""
+    clean = chirps(length, ends)
+    for seed in range(8):
+        y = clean + np.random.default_rng(seed).normal(size=length)
+        assert type(AutoNoise().chosen_for(y[None, None], None).model) is WhiteNoise
+
+
+def test_a_camera_makes_no_values_far_below_its_dark_value(rng):
+    """Fitted to a signal that swings about zero, a line of variances may end in its middle."""
+    camera = GeneralisedAnscombe(gain=2.0, offset=10.0, read=3.0)
+    y = np.array([0.0, 0.4, 0.6, 10.0, 100.0])
+    assert camera.share_out_of_reach(y) == 2 / 5  # 10 - (6 * 3 + 1) / 2 = 0.5
+    wave = 30 * np.sin(np.arange(4096) / 7)
+    noise = rng.normal(size=4096) * np.sqrt(1 + np.maximum(wave, 0))
+    model = AutoNoise().chosen_for((wave + noise)[None, None], None).model
+    assert not isinstance(model, CameraNoise)

@@ -1,5 +1,6 @@
 """The pages: what they name exists, and what is public is on them."""
 
+import importlib.util
 import re
 import shlex
 import shutil
@@ -77,6 +78,39 @@ def test_version_and_home_are_the_same_everywhere():
     assert f"\nversion: {project['version']}\n" in citation
     assert f'\nrepository-code: "{HOME}"\n' in citation
     assert all(url.startswith(HOME) for url in project["urls"].values())
+
+
+@pytest.fixture(scope="module")
+def charts():
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("PIL")
+    spec = importlib.util.spec_from_file_location("charts", ROOT / "docs" / "charts.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_charts_show_the_figures_of_the_tables(charts):
+    page = (ROOT / "docs" / "denoise_evidence.md").read_text(encoding="utf-8")
+    psnr = charts.mean_psnr()
+    for method, row in (("blend", r"\*\*blend\*\* \(default\)"), ("bm3d", "bm3d"), ("NL-means", "NL-means")):
+        printed = re.search(rf"^\| {row} \| ([\d. |]+) \|", page, flags=re.M)[1].split(" | ")[:5]
+        # Cells are rounded to 0.01, and so is their mean.
+        assert [float(v) for v in printed] == pytest.approx([psnr[method][s] for s in (5, 10, 25, 50, 75)], abs=0.011)
+    page = (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
+    regret = charts.mean_regret()
+    for method in ("default", "score, paper's h", "universal"):
+        printed = [float(v) - 1 for v in re.findall(rf"^ +{method} +([\d.]+) \(", page, flags=re.M)]
+        assert printed == pytest.approx([regret[method][n] for n in sorted(regret[method])], abs=0.0006)
+
+
+def test_the_charts_are_drawn(charts, tmp_path):
+    charts.main(tmp_path)
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for name in charts.CHARTS:
+        assert (tmp_path / name).stat().st_size < 60_000
+        assert f"(img/{name})" in pages
+        assert (ROOT / "docs" / "img" / name).exists()
 
 
 def commands():

@@ -105,6 +105,29 @@ def test_kernel_sums_are_the_direct_sums(rng, points, reach, level):
 
 
 @every_level
+@pytest.mark.parametrize("points", [np.linspace(0, 3, 90), np.sort(np.random.default_rng(1).uniform(0, 3, 40))])
+def test_kernel_sums_replace_close_entries_by_nodes(rng, points, level):
+    """Where a kernel is a polynomial, to 1e-14; three pieces, one of which starts twice as far as the other."""
+    z, weights, h = np.sort(rng.uniform(0, 3.5, 400)), rng.normal(size=400), 0.3
+    coefficients = rng.normal(size=(3, 3, points.size))
+    borders = np.searchsorted(points, z), np.searchsorted(2 * points, z)
+    bounds = np.stack([np.full(z.size, points.size), *borders, np.zeros(z.size, np.int64)])
+
+    def factor(v, i, k):
+        c = coefficients[sum(int(k < border[i]) for border in borders), :, k]
+        return c[0] + c[1] * v + c[2] * v * v
+
+    with at(level):
+        found = _kernels.kernel_sums(
+            z, weights, points, CutGaussian(h, 8.9, 0.61), PiecewiseQuadratic(bounds, coefficients)
+        )
+    expected = kernel_sums_direct(z, weights, points, h, 8.9, factor)
+    # Squares of kernels, and kernels times a square, are polynomials to 1e-12 and 7e-12 of the sum of magnitudes.
+    np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=3e-14 * np.abs(weights).sum())
+    np.testing.assert_allclose(found[1:], expected[1:], rtol=0, atol=1e-11 * np.abs(weights).sum())
+
+
+@every_level
 @both_precisions
 @given(
     shape=some.lists(some.integers(1, 9), min_size=1, max_size=3),
@@ -261,6 +284,62 @@ def test_fit_mixture_averages_the_sparser_fits_that_are_close(level, count):
 # Wrong arrays.
 
 
+def symmetric(rng, kind, count, n):
+    """Matrices of many kinds: of full and of low rank, with values that are equal, zero, or far apart."""
+    a = rng.normal(size=(count, n, n))
+    if kind == "low rank":
+        a[:, :, n // 3 + 1 :] = 0.0
+    if kind == "graded":
+        a *= 10.0 ** np.linspace(0, -12, n)
+    if kind == "equal values":
+        q = np.linalg.qr(a)[0]
+        return (q * (1.0 + (np.arange(n) > n // 2))) @ np.swapaxes(q, 1, 2)
+    if kind == "diagonal":
+        return np.eye(n) * rng.normal(size=(count, n, 1)).round(0)
+    return a + np.swapaxes(a, 1, 2) if kind == "indefinite" else a @ np.swapaxes(a, 1, 2)
+
+
+@every_level
+@pytest.mark.parametrize("kind", ["full rank", "low rank", "graded", "equal values", "diagonal", "indefinite"])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 16, 23, 33, _kernels.MOST_SIDE])
+def test_symmetric_eigen_makes_matrices_diagonal(rng, kind, n, level):
+    """Values are those of LAPACK, vectors are orthonormal, and both make the matrix: to rounding of its norm.
+
+    Some hundred rotations of n entries each cost a few units in the last place, all together.
+    """
+    a = symmetric(rng, kind, 9, n)
+    with at(level):
+        values, vectors = _kernels.symmetric_eigen(a)
+    tolerance = 2.0**-52 * 10 * (1 + n)
+    scale = np.linalg.norm(a, 2, axis=(1, 2))[:, None] + 1e-300
+    assert (np.diff(values, axis=1) <= 0).all()
+    assert np.max(np.abs(values - np.linalg.eigvalsh(a)[:, ::-1]) / scale) < tolerance
+    assert np.max(np.abs(vectors @ np.swapaxes(vectors, 1, 2) - np.eye(n))) < tolerance
+    made = np.swapaxes(vectors * values[..., None], 1, 2) @ vectors
+    assert np.max(np.abs(made - a) / scale[..., None]) < tolerance
+
+
+@pytest.mark.parametrize("power", [-961, -500, 501, 960])
+def test_symmetric_eigen_has_no_units(rng, power):
+    """Squares of such entries leave the range of doubles. A power of two changes no digit."""
+    a = symmetric(rng, "full rank", 3, 12)
+    expected, found = _kernels.symmetric_eigen(a), _kernels.symmetric_eigen(np.ldexp(a, power))
+    np.testing.assert_array_equal(found.values, np.ldexp(expected.values, power))
+    np.testing.assert_array_equal(found.vectors, expected.vectors)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_symmetric_eigen_names_what_it_cannot_do(rng, bad):
+    """One matrix among others, and what is no square or too large."""
+    a = symmetric(rng, "full rank", 6, 5)
+    a[4, 1, 2] = a[4, 2, 1] = bad
+    with pytest.raises(np.linalg.LinAlgError, match="the eigenvalues of 1 among 6 matrices did not converge"):
+        _kernels.symmetric_eigen(a)
+    for shape in ((2, 3, 4), (2, 0, 0), (1, _kernels.MOST_SIDE + 1, _kernels.MOST_SIDE + 1)):
+        with pytest.raises(ValueError, match="matrices must be square, of 1 to"):
+            _kernels.symmetric_eigen(np.zeros(shape))
+
+
 def calls():
     """For every loop: its arrays by name, and how it is called with them."""
     rng = np.random.default_rng(0)
@@ -331,6 +410,7 @@ def calls():
                 pilot, data, (1, 8, 8), places, _kernels.Ridge(1.0, 0.2, 0.01)
             ),
         ),
+        "symmetric_eigen": ({"matrices": np.tile(np.eye(5), (7, 1, 1))}, _kernels.symmetric_eigen),
     }  # fmt: skip
 
 
@@ -378,6 +458,7 @@ SERVED |= {("ridge_groups", "places", what) for what in ("one less", "one more")
 SERVED |= {("ridge_groups", "data", "one more"), ("ridge_groups", "pilot", "one less")}  # parts that do not decide
 SERVED |= {("match_patches", "x", what) for what in ("another precision", "one less", "one more")}
 SERVED |= {("match_patches", "columns", "one column less")}
+SERVED |= {("symmetric_eigen", "matrices", what) for what in ("empty", "one less", "one more")}
 SERVED -= {("match_patches", "columns", "one more")}  # no longer ascending
 
 
@@ -504,6 +585,12 @@ def test_wrong_width_of_the_jump(jump):
         _kernels.sliding_dct(np.zeros((1, 1, 8, 8)), None, WindowShrinkage(cut, cut, jump), (np.eye(4), np.eye(4)), 1)
 
 
+def test_entries_that_are_replaced_must_ascend():
+    z, factor = np.array([2.0, 1.0]), PiecewiseQuadratic(np.zeros((2, 2), np.int64), np.zeros((1, 3, 1)))
+    with pytest.raises(ValueError, match=r"z must ascend, so that neighbours can be replaced, got \[2. 1.\]"):
+        _kernels.kernel_sums(z, np.ones(2), np.ones(1), CutGaussian(0.1, 8.9, 0.61), factor)
+
+
 @pytest.mark.parametrize("bandwidth", [0.0, -1.0, np.nan, np.inf])
 def test_wrong_bandwidths(bandwidth):
     one, factor = np.ones(1), PiecewiseQuadratic(np.zeros((2, 1), np.int64), np.zeros((1, 3, 1)))
@@ -621,6 +708,8 @@ def test_the_loops_and_their_wrappers_agree_on_constants():
     assert re.findall(r"#define (?:SIZE|MEMBERS) (\d+)", source) == [str(_kernels.PATCH_SIZE), str(_kernels.MEMBERS)]
     source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "match_patches.c").read_text()
     assert re.findall(r"#define MEMBERS (\d+)", source) == [str(_kernels.MEMBERS)]
+    source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "symmetric_eigen.c").read_text()
+    assert re.findall(r"#define MOST_SIDE (\d+)", source) == [str(_kernels.MOST_SIDE)]
 
 
 # How the libraries are found.

@@ -264,3 +264,19 @@ def test_a_white_model_may_hold_the_level():
 
     y = np.random.default_rng(1).normal(size=(16, 16, 12))
     assert np.array_equal(st.denoise_lowrank(y, noise=WhiteNoise(1.0)), st.denoise_lowrank(y, sigma=1.0))
+
+
+def test_an_empty_background_is_left_alone():
+    """Scanners set it to zero: patches without any magnitude tell no level, and must not warn of a division."""
+    rng = np.random.default_rng(3)
+    clean = tissue(rng, (24, 24, 8), 20, dark=4.0)
+    y = magnitudes(rng, clean)
+    y[:12] = 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = st.LowRankDenoiser(noise="rician").run(y)
+    assert not found.estimate[:12].any()
+    assert not found.sigma[:12].any()
+    # The level of one voxel is off by 3% in the mean on such data, that of all by less.
+    assert abs(found.sigma[12:].mean() - 1.0) < 0.03
+    assert np.isfinite(found.predicted_mse)

@@ -138,9 +138,17 @@ def test_version_is_that_of_the_distribution():
     assert version("scorethresh") == st.__version__
 
 
-HEAVY = ["matplotlib", "skimage", "scipy", "scipy.stats", "pywt"]
+HEAVY = ["matplotlib", "skimage", "sklearn", "pywt", "dask", "xarray", "zarr", "pandas", "PIL", "tifffile", "nibabel"]
 
 
 def test_importing_is_light():
-    loaded = run(f"import sys, scorethresh; print(*[m for m in {HEAVY} if m in sys.modules])")
+    loaded = run(f"import sys, scorethresh; print(*[m for m in {[*HEAVY, 'scipy']} if m in sys.modules])")
+    assert loaded == []
+
+
+def test_first_call_is_light():
+    # scipy.stats and scipy.optimize take longer to import than the call itself.
+    heavy = [*HEAVY, "scipy.stats", "scipy.optimize", "scipy.signal", "scipy.ndimage", "scipy.sparse"]
+    call = "scorethresh.select_threshold(np.arange(5000.0), sigma=1.0)"
+    loaded = run(f"import sys, numpy as np, scorethresh; {call}; print(*[m for m in {heavy} if m in sys.modules])")
     assert loaded == []

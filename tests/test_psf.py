@@ -33,6 +33,25 @@ def test_a_gaussian_is_the_product_of_its_lines():
 
 def test_a_box_is_flat():
     assert st.box_psf(3, ndim=3).tolist() == np.full((3, 3, 3), 1 / 27).tolist()
+    np.testing.assert_array_equal(st.box_psf(4.0), st.box_psf(4))
+
+
+@pytest.mark.parametrize("size", [1.2, 2.5, 3.9, 4.1, 6.7])
+def test_a_box_covers_shares_of_entries(size):
+    """The overlap of the interval with every entry, by its definition."""
+    psf = st.box_psf(size, ndim=1)
+    reach = psf.size // 2
+    covered = [max(0.0, min(size / 2, i + 0.5) - max(-size / 2, i - 0.5)) for i in range(-reach, reach + 1)]
+    assert min(covered) > 0
+    np.testing.assert_allclose(psf, np.array(covered) / size, atol=1e-15)
+
+
+def test_the_width_of_a_box_is_found_on_any_grid():
+    """Widths are passed as floats, whole or not."""
+    rng = np.random.default_rng(1)
+    y = st.Blur(st.box_psf(5))(leaves(rng)) + rng.normal(0.0, 2.0, (124, 124))
+    assert st.select_psf(y, st.box_psf, [3, 5, 7, 9]).width == 5
+    assert st.select_psf(y, st.box_psf, np.arange(2.0, 9.0, 0.5)).width == 5
 
 
 @pytest.mark.parametrize("radius", [0.3, 1.0, 2.3, 4.0])
@@ -179,7 +198,7 @@ def test_bad_input_is_named(rng):
         (lambda: st.select_psf(y, st.gaussian_psf, grid, sigma=0.0), "sigma must be positive", ValueError),
         (lambda: st.gaussian_psf(-1.0), "width must be positive", ValueError),
         (lambda: st.gaussian_psf(1.0, ndim=0), "ndim must be a whole number", ValueError),
-        (lambda: st.box_psf(2.5), "size must be a whole number", ValueError),
+        (lambda: st.box_psf(0.5), "size must be at least 1", ValueError),
         (lambda: st.disk_psf(np.inf), "radius must be positive and finite", ValueError),
         (lambda: st.motion_psf(0), "length must be positive", ValueError),
         (lambda: st.motion_psf(3, "left"), "angle must be a real number", TypeError),

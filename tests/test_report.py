@@ -6,7 +6,6 @@ import html
 import io
 import json
 import re
-import shutil
 import struct
 
 import matplotlib.image
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 import scorethresh as st
+from helpers import browser_or_skip
 from scorethresh.viz import views
 from scorethresh.viz.pictures import png
 from scorethresh.viz.report import energies_of, write_report
@@ -311,19 +311,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
 
 @pytest.fixture(scope="module")
 def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium, which drives the browser, is not installed")
-    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
-    missing = [name for name, found in programs.items() if found is None]
-    if missing:
-        pytest.skip(
-            f"no browser to try the page in: {' and '.join(missing)} missing (Debian: chromium chromium-driver)"
-        )
-    options = webdriver.ChromeOptions()
-    options.binary_location = programs["chromium"]
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1100,900"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(programs["chromedriver"]))
+    driver = browser_or_skip()
     yield driver
     driver.quit()
 

@@ -219,6 +219,8 @@ _EXTRAS = {
     "distributed": "dask",
     "xarray": "dask",
     "zarr": "dask",
+    "starlette": "view",
+    "uvicorn": "view",
 }
 
 

@@ -6,8 +6,9 @@ lies beside it. The rest of the package reaches them only through the functions 
 
 from __future__ import annotations
 
+from .eigen import MOST_SIDE, EigenStack, symmetric_eigen
 from .frame import WindowShrinkage, dilated, sliding_dct
-from .mixture import fit_mixture
+from .mixture import fit_mixture, fit_mixture_rows
 from .patches import MEMBERS, PATCH_SIZE, Ridge, match_patches, ridge_groups
 from .sample import COARSE, FINE, ORDER, CellTable, CutGaussian, PiecewiseQuadratic, deposit, kernel_sums
 from .stein import MOST_PIECES, stein_sums
@@ -17,19 +18,23 @@ __all__ = [
     "FINE",
     "MEMBERS",
     "MOST_PIECES",
+    "MOST_SIDE",
     "ORDER",
     "PATCH_SIZE",
     "CellTable",
     "CutGaussian",
+    "EigenStack",
     "PiecewiseQuadratic",
     "Ridge",
     "WindowShrinkage",
     "deposit",
     "dilated",
     "fit_mixture",
+    "fit_mixture_rows",
     "kernel_sums",
     "match_patches",
     "ridge_groups",
     "sliding_dct",
     "stein_sums",
+    "symmetric_eigen",
 ]

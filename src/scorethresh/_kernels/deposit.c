@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "chebyshev.h"
 #include "loops.h"
-#include "vectors.h"
 
-/* The three constants are those of sample.py: moments per cell, and the shifts that make a key of a double's bits.
-   A key keeps the exponent and the first 9 (or 2) bits of the mantissa: it is monotone. */
-enum { ORDER = 12, FINE = 43, COARSE = 50 };
+/* The shifts that make a key of a double's bits are those of sample.py. A key keeps the exponent and the first 9 (or 2)
+   bits of the mantissa: it is monotone. */
+enum { FINE = 43, COARSE = 50 };
 
 /* Entries are treated in short blocks, pass by pass, so that the processor waits for many cells at once. Blocks of 32 to
    128 entries take the same time, single entries half as much again. */
@@ -19,24 +19,6 @@ INLINE int64_t key_of(double v, int shift) {
     int64_t bits;
     memcpy(&bits, &v, sizeof bits);
     return bits >> shift;
-}
-
-typedef VECTOR(double, 32) four;
-
-/* Adds the Chebyshev polynomials T_0(t), T_1(t), ... to a row, four at once: T_(q+4) = 2 T_4 T_q - T_|q-4|. */
-INLINE void add_moments(double t, double *restrict row) {
-    const double second = 2.0 * t * t - 1.0, third = 2.0 * t * second - t, fourth = 2.0 * second * second - 1.0;
-    four before = {fourth, third, second, t}, last = {1.0, t, second, third};
-    UNROLL
-    for (int q = 0; q < ORDER; q += 4) {
-        four sums;
-        memcpy(&sums, row + q, sizeof sums);
-        sums += last;
-        memcpy(row + q, &sums, sizeof sums);
-        const four next = 2.0 * fourth * last - before;
-        before = last;
-        last = next;
-    }
 }
 
 #define LOOP "deposit.c"
@@ -81,7 +63,7 @@ EXPORT int64_t NAME(deposit)(int64_t n, const real *restrict y, int64_t cells, c
             cell[k] = j;
             t[k] = (v - middle[j]) * scale[j];
         }
-        for (int64_t k = 0; k < found; k++) add_moments(t[k], moments + ORDER * cell[k]);
+        for (int64_t k = 0; k < found; k++) add_moments(1.0, t[k], moments + ORDER * cell[k]);
     }
     return left_out;
 }

@@ -1,4 +1,7 @@
 /* Sums of a Gaussian kernel over a sample, for all points at once. The wrapper is `kernel_sums` in sample.py. */
+#include <math.h>
+
+#include "chebyshev.h"
 #include "exp2.h"
 #include "loops.h"
 
@@ -39,35 +42,118 @@ INLINE void gaussians(double z, int64_t low, int64_t high, const double *restric
     }
 }
 
+/* The arguments of `kernel_sums`, and room for K at every point. */
+typedef struct {
+    int64_t n, pieces, count;
+    const double *z, *weights, *points, *smooth;
+    const int64_t *spans, *bounds;
+    double step, c, decay;
+    double *kernel, *mirrored, *out;
+} sums;
+
+/* The points low <= k < high that an entry reaches; before `both` it also reaches them from the other side of 0. */
+typedef struct {
+    int64_t low, both, high;
+} reach;
+
+/* Adds w K and w K^2 of one entry, and leaves K in `kernel`. */
+INLINE void add_kernels(const sums *all, double z, double w, reach at) {
+    double *restrict kernel = all->kernel, *restrict mirrored = all->mirrored;
+    double *restrict first = all->out, *restrict second = all->out + all->count;
+    gaussians(z, at.low, at.high, all->points, all->c, all->step, all->decay, kernel);
+    gaussians(-z, at.low, at.both, all->points, all->c, all->step, all->decay, mirrored);
+    for (int64_t k = at.low; k < at.both; k++) kernel[k] += mirrored[k];
+    for (int64_t k = at.low; k < at.high; k++) {
+        const double e = kernel[k], we = w * e;
+        first[k] += we;
+        second[k] += we * e;
+    }
+}
+
+/* Adds w K s of one entry at points where it is on one piece; `kernel` holds K. */
+INLINE void add_smooth(const sums *all, double z, double w, int64_t piece, int64_t first, int64_t last) {
+    const int64_t count = all->count;
+    const double *restrict s = all->smooth + 3 * piece * count, *restrict kernel = all->kernel;
+    double *restrict third = all->out + 2 * count;
+    for (int64_t k = first; k < last; k++)
+        third[k] += w * kernel[k] * (s[k] + z * (s[count + k] + z * s[2 * count + k]));
+}
+
+/* Adds one entry. */
+INLINE void add_entry(const sums *all, int64_t i) {
+    const int64_t n = all->n;
+    const reach at = {all->spans[3 * i], all->spans[3 * i + 1], all->spans[3 * i + 2]};
+    add_kernels(all, all->z[i], all->weights[i], at);
+    for (int64_t p = 0; p < all->pieces; p++)
+        add_smooth(all, all->z[i], all->weights[i], p, most(at.low, all->bounds[(p + 1) * n + i]),
+                   least(at.high, all->bounds[p * n + i]));
+}
+
+/* Returns the sum over nodes of w K (t - s) at one point; s and t are the polynomials of two neighbouring pieces. */
+INLINE double step_down(const sums *all, int64_t piece, int64_t k, const double *restrict z, const double *restrict w) {
+    const int64_t count = all->count;
+    const double *restrict s = all->smooth + 3 * piece * count + k, *restrict t = s - 3 * count, a = all->points[k];
+    double terms[ORDER], sum = 0.0;
+    for (int q = 0; q < ORDER; q++) {
+        const double d = z[q] - a, m = z[q] + a;
+        const double e = power_of_2(-all->c * d * d) + power_of_2(fmax(-all->c * m * m, -1000.0));
+        const double c0 = t[0] - s[0], c1 = t[count] - s[count], c2 = t[2 * count] - s[2 * count];
+        terms[q] = w[q] * e * (c0 + z[q] * (c1 + z[q] * c2));
+    }
+    for (int q = 0; q < ORDER; q++) sum += terms[q];
+    return sum;
+}
+
+/* Adds the entries from start to stop, which lie in one cell: ORDER nodes take their place. At a point that parts them
+   into different pieces, all are taken to be on the piece of the last one. Then those before are put right. */
+static void add_cell(const sums *all, const chebyshev *basis, int64_t start, int64_t stop, double low, double width) {
+    const int64_t n = all->n, end = stop - 1, *restrict bounds = all->bounds;
+    const reach at = {all->spans[3 * start], all->spans[3 * start + 1], all->spans[3 * end + 2]};
+    const double scale = 2.0 / width;
+    double moments[ORDER] = {0}, z[ORDER], w[ORDER];
+    for (int64_t i = start; i < stop; i++) add_moments(all->weights[i], (all->z[i] - low) * scale - 1.0, moments);
+    node_weights(basis, moments, w);
+    for (int q = 0; q < ORDER; q++) {
+        z[q] = low + 0.5 * width * (1.0 + basis->node[q]);
+        add_kernels(all, z[q], w[q], at);
+        for (int64_t p = 0; p < all->pieces; p++)
+            add_smooth(all, z[q], w[q], p, most(at.low, bounds[(p + 1) * n + end]), least(at.high, bounds[p * n + end]));
+    }
+    for (int64_t p = 1; p < all->pieces; p++) {
+        const int64_t last = least(at.high, bounds[p * n + end]);
+        int64_t i = start;
+        for (int q = 0; q < ORDER; q++) moments[q] = 0.0;
+        for (int64_t k = most(at.low, bounds[p * n + start]); k < last; k++) {
+            for (; i < stop && bounds[p * n + i] <= k; i++)
+                add_moments(all->weights[i], (all->z[i] - low) * scale - 1.0, moments);
+            node_weights(basis, moments, w);
+            all->out[2 * all->count + k] += step_down(all, p, k, z, w);
+        }
+    }
+}
+
 /* Adds to `out`, per point a, the sums over z of w K, w K^2 and w K s, with w the weight of z.
 
    K = 2^(-c (z-a)^2) + 2^(-c (z+a)^2). Entry i touches points spans[i, 0] to spans[i, 2]; the second power counts only
    before spans[i, 1]. s is the polynomial smooth[p, :, k] in z at point k, piece p being the one with
-   bounds[p + 1, i] <= k < bounds[p, i]. `step` is that of even points, 0 for others. `scratch` has two rows. */
+   bounds[p + 1, i] <= k < bounds[p, i]. `step` is that of even points, 0 for others. `scratch` has two rows.
+
+   If `width` is positive, entries in cells of that width may be replaced by fewer. Entries, spans and bounds ascend. */
 EXPORT void kernel_sums(int64_t n, const double *restrict z, const double *restrict weights,
                         const int64_t *restrict spans, int64_t pieces, const int64_t *restrict bounds, int64_t count,
-                        const double *restrict points, double step, double c, const double *restrict smooth,
-                        double *restrict scratch, double *restrict out) {
-    double *restrict kernel = scratch, *restrict mirrored = scratch + count;
+                        const double *restrict points, double step, double c, double width,
+                        const double *restrict smooth, double *restrict scratch, double *restrict out) {
     const double decay = power_of_2(-2.0 * c * (LAG * step) * (LAG * step));
-    for (int64_t i = 0; i < n; i++) {
-        const double zi = z[i], wi = weights[i];
-        const int64_t low = spans[3 * i], both = spans[3 * i + 1], high = spans[3 * i + 2];
-        gaussians(zi, low, high, points, c, step, decay, kernel);
-        gaussians(-zi, low, both, points, c, step, decay, mirrored);
-        for (int64_t k = low; k < both; k++) kernel[k] += mirrored[k];
-        for (int64_t k = low; k < high; k++) {
-            const double e = kernel[k], we = wi * e;
-            out[k] += we;
-            out[count + k] += we * e;
-        }
-        for (int64_t p = 0; p < pieces; p++) {
-            const double *restrict s = smooth + 3 * p * count;
-            const int64_t first = most(low, bounds[(p + 1) * n + i]), last = least(high, bounds[p * n + i]);
-            for (int64_t k = first; k < last; k++) {
-                const double value = s[k] + zi * (s[count + k] + zi * s[2 * count + k]);
-                out[2 * count + k] += wi * kernel[k] * value;
-            }
-        }
+    const sums all = {n,     pieces, count, z,     weights, points,          smooth, spans,
+                      bounds, step,   c,     decay, scratch, scratch + count, out};
+    const chebyshev basis = chebyshev_basis();
+    for (int64_t start = 0, stop; start < n; start = stop) {
+        const double cell = width > 0.0 ? floor(z[start] / width) : 0.0;
+        stop = start + 1;
+        while (stop < n && width > 0.0 && floor(z[stop] / width) == cell) stop++;
+        if (stop - start > ORDER && spans[3 * start] < spans[3 * stop - 1])
+            add_cell(&all, &basis, start, stop, cell * width, width);
+        else
+            for (int64_t i = start; i < stop; i++) add_entry(&all, i);
     }
 }

@@ -69,3 +69,51 @@ def fit_mixture(
         raise MemoryError(msg)
     made = 3 if null > 0 else 1
     return MixtureFit(p, gaps[:made], taken[:made])
+
+
+class RowFits(NamedTuple):
+    """Of every row (first axis), the number of entries that have each mean, and the largest duality gap."""
+
+    masses: Array
+    gaps: Array
+
+
+def fit_mixture_rows(
+    z: Array, *, last: float, bin_width: float, columns: int, spacing: float, null: float, clear: float, close: float
+) -> RowFits:
+    """Fit the means of every row of `z`, data with noise of level 1, as `fit_mixture` does.
+
+    Parameters
+    ----------
+    z : ndarray of float64, shape (rows, entries)
+        The data.
+    last : float
+        Magnitudes up to this one are fitted.
+    bin_width : float
+        They enter as histograms with bins of this width, each at the mean of its entries.
+    columns : int
+        The largest number of means. There are as many as reach two steps beyond the last bin of a row.
+    clear : float
+        As in `fit_mixture`, but the mean itself.
+    spacing, null, close
+        As in `fit_mixture`.
+
+    Returns
+    -------
+    RowFits
+        The masses have shape (rows, columns).
+    """
+    check_array("z", z, np.float64, (None, None))
+    if not (0 < bin_width and 0 < spacing and 0 <= last < np.inf) or operator.index(columns) < 1:
+        msg = f"widths and columns must be positive and last finite, got {bin_width}, {spacing}, {columns}, {last}."
+        raise ValueError(msg)
+    bins = int(last / bin_width) + 2
+    if columns * (columns + bins) > MAX_ENTRIES or max(columns, 2) * len(z) > MAX_ENTRIES:
+        msg = f"there is no memory to fit {columns} means to {len(z)} rows."
+        raise MemoryError(msg)
+    masses, gaps, scratch = np.empty((len(z), columns)), np.empty(len(z)), np.empty((2, bins))
+    limits = float(last), bins, float(bin_width), columns, float(spacing), float(null), float(clear), float(close)
+    if loader.call("fit_mixture_rows", *z.shape, z, *limits, scratch[0], scratch[1], masses, gaps):
+        msg = f"there is no memory to fit {columns} means to {len(z)} rows."
+        raise MemoryError(msg)
+    return RowFits(masses, gaps)

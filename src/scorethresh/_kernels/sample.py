@@ -100,17 +100,22 @@ def deposit(y: NDArray[Any], cells: CellTable, moments: Array) -> int:
 
 
 class CutGaussian(NamedTuple):
-    """The kernel ``exp(-u^2 / 2 bandwidth^2)``, cut off where ``|u|`` exceeds `reach` bandwidths."""
+    """The kernel ``exp(-u^2 / 2 bandwidth^2)``, cut off where ``|u|`` exceeds `reach` bandwidths.
+
+    Over `polynomial_width` bandwidths it is a polynomial of degree ``ORDER - 1``, to the precision that is wanted: many
+    entries so close together are replaced by few. 0 keeps all entries.
+    """
 
     bandwidth: float
     reach: float
+    polynomial_width: float = 0.0
 
 
 class PiecewiseQuadratic(NamedTuple):
     """A function of an entry z and a point k: ``sum_q coefficients[p, q, k] z^q`` on piece p.
 
-    Entry i is on piece p at the points ``bounds[p + 1, i] <= k < bounds[p, i]``. The shapes are (pieces + 1, entries)
-    of int64 and (pieces, 3, points) of float64.
+    Entry i is on piece p at the points ``bounds[p + 1, i] <= k < bounds[p, i]``; bounds ascend with the entries. The
+    shapes are (pieces + 1, entries) of int64 and (pieces, 3, points) of float64.
     """
 
     bounds: NDArray[np.int64]
@@ -123,7 +128,7 @@ def kernel_sums(z: Array, weights: Array, points: Array, kernel: CutGaussian, fa
     Parameters
     ----------
     z, weights : ndarray of float64
-        Non-negative entries and their weights.
+        Entries, ascending and non-negative, and their weights.
     points : ndarray of float64
         Ascending and non-negative.
     kernel : CutGaussian
@@ -146,12 +151,15 @@ def kernel_sums(z: Array, weights: Array, points: Array, kernel: CutGaussian, fa
     if not 0 < h < np.inf:
         msg = f"bandwidth must be positive and finite, got {h}."
         raise ValueError(msg)
+    if kernel.polynomial_width > 0 and not (z[1:] >= z[:-1]).all():
+        msg = f"z must ascend, so that neighbours can be replaced, got {z}."
+        raise ValueError(msg)
     out, scratch = np.zeros((3, points.size)), np.empty((2, points.size))
     loader.call(
         "kernel_sums",
         *(z.size, z, weights, _spans(z, points, h, kernel.reach), pieces, factor.bounds),
         *(points.size, points, _even_step(points, h), float(0.5 * np.log2(np.e) / h**2)),
-        *(factor.coefficients, scratch, out),
+        *(float(kernel.polynomial_width * h), factor.coefficients, scratch, out),
     )
     return out
 

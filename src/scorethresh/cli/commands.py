@@ -16,6 +16,7 @@ from .options import PlainCommand, PlainGroup
 from .restore import restore
 from .select import compare, select
 from .streams import accept_any_text, discard_stdout, flush_stdout, open_closed_streams
+from .view import view
 
 app = typer.Typer(
     cls=PlainGroup,
@@ -27,7 +28,7 @@ app = typer.Typer(
     epilog="An error is one line on standard error. Exit code 2: nothing is written; 1: some of the work is done.",
 )
 # A command is a function in a file of its own.
-for _command in (denoise, restore, select, compare, demo, paper):
+for _command in (denoise, restore, view, select, compare, demo, paper):
     app.command(_command.__name__, cls=PlainCommand)(_command)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-import numpy as np
 import typer
 
 from .. import Denoiser, io
@@ -25,20 +24,25 @@ from .options import (
     OUTPUT,
     SERIES,
     STORES,
+    AxesOption,
+    ChannelAxis,
     Columns,
+    Dtype,
     Force,
     Json,
+    Key,
+    Quiet,
     Rule,
+    Volume,
     check_suffix,
     one_of,
+    parse_dtype,
     parse_sigma_or_map,
     read_mask,
 )
 from .series import SeriesJob, check_series_options, denoise_series
 from .store import Machines, check_one_input, denoise_store, is_store
 from .summary import Summary, grouped_notes
-
-DTYPES = ("uint8", "uint16", "int16", "int32", "float32", "float64")
 
 # The values of --choose that --compare tries.
 CHOICES = ("blend", "fast", "bands", "global")
@@ -90,38 +94,22 @@ Noise = Annotated[
         rich_help_panel=NOISE,
     ),
 ]
+Strength = Annotated[
+    float,
+    typer.Option(
+        metavar="NUMBER",
+        min=0.0,
+        max=1.0,
+        help="1 takes the noise away; less leaves some of it, such as grain.",
+        rich_help_panel=METHOD,
+    ),
+]
 Mask = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Entries where this file is 0 are left as they are.", rich_help_panel=NOISE),
 ]
-AxesOption = Annotated[
-    str,
-    typer.Option(
-        metavar="LETTERS",
-        help="TIFF, DICOM, NPY, NPZ: a letter per axis, such as ZCYX or ZC2YX. Z, Y, X space; S colours; "
-        "C channels, T times and others one by one.",
-        rich_help_panel=FILES,
-    ),
-]
-Volume = Annotated[
-    bool, typer.Option("--volume", help="TIFF, DICOM: pages are one volume, not pictures.", rich_help_panel=FILES)
-]
-Key = Annotated[str, typer.Option(metavar="NAME", help="NPZ: the array to denoise.", rich_help_panel=FILES)]
-ChannelAxis = Annotated[
-    int | None,
-    typer.Option(metavar="NUMBER", help="NPY, NPZ: the axis of colours or channels.", rich_help_panel=FILES),
-]
 Recursive = Annotated[
     bool, typer.Option("--recursive", "-r", help="Also the folders inside of folders.", rich_help_panel=FILES)
-]
-Dtype = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help=f"Type of the output: {', '.join(DTYPES)}.",
-        autocompletion=one_of(*DTYPES),
-        rich_help_panel=OUTPUT,
-    ),
 ]
 Report = Annotated[
     Path | None,
@@ -142,7 +130,6 @@ Memory = Annotated[
 Scheduler = Annotated[
     str, typer.Option(metavar="ADDRESS", help="To .zarr: a dask scheduler, tcp://...", rich_help_panel=STORES)
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=OUTPUT)]
 Series = Annotated[
     bool,
     typer.Option(
@@ -168,6 +155,7 @@ def denoise(
     rule: Rule = "hard",
     method: Method = None,
     noise: Noise = "auto",
+    strength: Strength = 1.0,
     mask: Mask = None,
     column: Columns = None,
     key: Key = "",
@@ -194,9 +182,7 @@ def denoise(
     PNG, JPEG, BMP, WebP, TIFF, DICOM, NPY, NPZ, WAV, CSV, NIfTI, MiniSEED and WFDB. The output has the type and the
     metadata of the input. Larger than memory: Zarr, NPY, TIFF or NIfTI to an output that ends in .zarr.
     """
-    if dtype is not None and dtype not in DTYPES:
-        msg = f"unknown --dtype {dtype!r}. There are {', '.join(DTYPES)}."
-        raise ValueError(msg)
+    stored = parse_dtype(dtype)
 
     def denoiser() -> Denoiser:
         return Denoiser(
@@ -219,7 +205,6 @@ def denoise(
     folder = Path(output)
     found = find_inputs(inputs, folder, recursive=recursive)
     reading = io.ReadOptions(tuple(column or ()), volume, channel_axis, axes, key)
-    stored = None if dtype is None else np.dtype(dtype)
     printer = Printer(quiet=quiet, as_json=as_json)
     if in_series:
         check_series_options(context, series=series, many=found.many)
@@ -228,7 +213,7 @@ def denoise(
         with _target(output, found) as target:
             printer.one(denoise_series(found.files[0].path, target, work))
         return
-    job = Job(denoiser(), reading, stored, force)
+    job = Job(denoiser(), reading, stored, force, strength)
     if found.many:
         if report or compare:
             msg = f"--{'report' if report else 'compare'} goes with one file, got {len(found.files)}. Leave it out."

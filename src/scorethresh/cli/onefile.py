@@ -33,6 +33,7 @@ class Job:
     reading: io.ReadOptions
     dtype: np.dtype[Any] | None
     force: bool
+    strength: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Result:
 
     Attributes
     ----------
+    file : Data
+        The data as they were read.
     data : Data
         The data as they were denoised: equal channels are merged.
     denoiser : Denoiser
@@ -49,20 +52,41 @@ class Result:
         Its results, one for each part.
     seconds : float
         How long it took.
+    strength : float
+        How much of the noise is taken away: 1 is the estimate, 0 the data as they were.
     compared : tuple
         Rows of a table: each value of `choose` that was tried, its predicted errors and its time.
     """
 
+    file: io.Data
     data: io.Data
     denoiser: Denoiser
     found: tuple[Denoised, ...]
     seconds: float
+    strength: float = 1.0
     compared: tuple[tuple[str, ...], ...] = ()
 
     @cached_property
     def estimate(self) -> Any:
-        """The denoised parts as one array."""
-        return self.data.join_parts([one.estimate for one in self.found])
+        """The denoised parts as one array, mixed with the data if the strength is below 1."""
+        whole = self.data.join_parts([one.estimate for one in self.found])
+        return whole if self.strength == 1 else mixture(self.data.values, whole, self.strength)
+
+    @cached_property
+    def written(self) -> io.Data:
+        """What is written: the estimate in the layout of the file."""
+        estimate = self.estimate if self.data is self.file else self.file.repeat_channel(self.estimate)
+        return dataclasses.replace(self.file, values=estimate)
+
+    @cached_property
+    def errors(self) -> list[float]:
+        """The predicted mean squared error of every part, at this strength."""
+        if self.strength == 1:
+            return [one.predicted_mse for one in self.found]
+        from ..viz.report import energies_of
+
+        pairs = zip(self.data.parts(), self.found, strict=True)
+        return [energies_of(y, self.denoiser, one).at_strength(self.strength) for y, one in pairs]
 
     @property
     def sizes(self) -> list[int]:
@@ -72,12 +96,12 @@ class Result:
     @property
     def predicted_mse(self) -> float:
         """The predicted mean squared error of all parts together."""
-        return float(np.average([one.predicted_mse for one in self.found], weights=self.sizes))
+        return float(np.average(self.errors, weights=self.sizes))
 
     @property
     def stderr(self) -> float:
         """Its standard error: those of the parts are independent."""
-        shares = np.array(self.sizes) / sum(self.sizes)
+        shares = self.strength * np.array(self.sizes) / sum(self.sizes)
         return math.hypot(*(share * one.stderr for share, one in zip(shares, self.found, strict=True)))
 
     def summary(self, source: Path, target: Path) -> Summary:
@@ -140,26 +164,41 @@ def denoise_file(source: Path, target: Path, job: Job, *, tried: Iterable[str] =
     """
     io.check_target(target, io.format_of(source).name, force=job.force)
     start = time.perf_counter()
-    data = io.read(source, job.reading)
-    if job.dtype is not None and job.dtype.kind == "f":  # now, so that the estimate is not rounded to integers
-        data = io.converted(data, job.dtype)
-    merged = data.merge_equal_channels()
-    shown = SHOWN_AFTER if progress and sys.stderr.isatty() else False
-    denoiser = dataclasses.replace(job.denoiser, channel_axis=merged.part_channel_axis, progress=shown)
-    result = _denoise_parts(merged, denoiser)
+    result = denoise_data(io.read(source, job.reading), job, progress=progress)
     result = dataclasses.replace(
         result,
         compared=tuple(_compared(result, tried)),
         seconds=result.seconds if tried else time.perf_counter() - start,
     )
-    estimate = result.estimate if merged is data else data.repeat_channel(result.estimate)
-    out = dataclasses.replace(data, values=estimate)
-    io.write(target, out if job.dtype is None else io.converted(out, job.dtype), force=job.force)
+    write_result(target, result, job)
     return result
 
 
-def _denoise_parts(data: io.Data, denoiser: Denoiser) -> Result:
-    """Denoise every part. A single one shows its own progress, several are counted."""
+def denoise_data(data: io.Data, job: Job, *, progress: bool = True) -> Result:
+    """Denoise what was read from a file, part by part."""
+    if job.dtype is not None and job.dtype.kind == "f":  # now, so that the estimate is not rounded to integers
+        data = io.converted(data, job.dtype)
+    merged = data.merge_equal_channels()
+    shown = SHOWN_AFTER if progress and sys.stderr.isatty() else False
+    denoiser = dataclasses.replace(job.denoiser, channel_axis=merged.part_channel_axis, progress=shown)
+    found, seconds = _denoise_parts(merged, denoiser)
+    return Result(data, merged, denoiser, found, seconds, job.strength)
+
+
+def write_result(target: Path, result: Result, job: Job) -> None:
+    """Write a denoised file."""
+    out = result.written
+    io.write(target, out if job.dtype is None else io.converted(out, job.dtype), force=job.force)
+
+
+def mixture(values: Any, estimate: Any, strength: float) -> Any:
+    """Return ``(1 - strength) values + strength estimate``; integers are rounded."""
+    mixed = estimate + (1 - strength) * (values.astype(np.result_type(estimate, np.float32)) - estimate)
+    return np.rint(mixed).astype(estimate.dtype) if estimate.dtype.kind in "iu" else mixed.astype(estimate.dtype)
+
+
+def _denoise_parts(data: io.Data, denoiser: Denoiser) -> tuple[tuple[Denoised, ...], float]:
+    """Denoise every part, and measure the time. A single one shows its own progress, several are counted."""
     start = time.perf_counter()
     parts = data.parts()
     one = dataclasses.replace(denoiser, progress=denoiser.progress if len(parts) == 1 else False)
@@ -168,7 +207,7 @@ def _denoise_parts(data: io.Data, denoiser: Denoiser) -> Result:
         for part in parts:
             found.append(one.run(part))
             bar.step()
-    return Result(data, denoiser, tuple(found), time.perf_counter() - start)
+    return tuple(found), time.perf_counter() - start
 
 
 def _compared(result: Result, tried: Iterable[str]) -> Iterator[tuple[str, ...]]:
@@ -176,7 +215,9 @@ def _compared(result: Result, tried: Iterable[str]) -> Iterator[tuple[str, ...]]
     for choose in tried:
         one = result
         if choose != result.denoiser.choose:
-            one = _denoise_parts(result.data, dataclasses.replace(result.denoiser, choose=cast(Any, choose)))
+            denoiser = dataclasses.replace(result.denoiser, choose=cast(Any, choose))
+            found, seconds = _denoise_parts(result.data, denoiser)
+            one = dataclasses.replace(result, denoiser=denoiser, found=found, seconds=seconds)
         summary = one.summary(Path(), Path())
         psnr = "-" if summary.psnr is None else f"{summary.psnr:.2f} dB"
         yield choose, psnr, summary.error_text(), f"{one.seconds:.2f} s"
@@ -184,14 +225,19 @@ def _compared(result: Result, tried: Iterable[str]) -> Iterator[tuple[str, ...]]
 
 def write_report_page(report: Path, result: Result, source: Path, target: Path, *, force: bool) -> None:
     """Write the report about the data, or about all parts of a stack. `target` is written by now."""
-    parts, count = result.data.parts(), len(result.found)
-    names = [result.data.part_name(k) for k in range(count)] if count > 1 else []
-    y, found = (parts, result.found) if count > 1 else (parts[0], result.found[0])
     try:
-        from ..viz.report import write_report
-
         with io.replacing(report, force=force) as beside:
-            write_report(beside, y, result.denoiser, found, name=source.name, part_names=names)
+            beside.write_text(report_of(result, source.name), encoding="utf-8")
     except Exception as error:
         msg = f"{target} is written, but the report is not: {any_error(error)}"
         raise PartlyDone(msg) from error
+
+
+def report_of(result: Result, name: str, panel: str = "") -> str:
+    """Return the report about the data, or about all parts of a stack, with a panel of controls if there is one."""
+    from ..viz.report import report_page
+
+    parts, count = result.data.parts(), len(result.found)
+    names = [result.data.part_name(k) for k in range(count)] if count > 1 else []
+    y, found = (parts, result.found) if count > 1 else (parts[0], result.found[0])
+    return report_page(y, result.denoiser, found, name=name, part_names=names, strength=result.strength, panel=panel)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from typer.core import TyperCommand, TyperGroup
 
@@ -23,6 +24,7 @@ def one_of(*values: str) -> Callable[[], list[str]]:
 
 
 RULES = ("hard", "soft", "firm", "garrote", "scad", "bridge")
+DTYPES = ("uint8", "uint16", "int16", "int32", "float32", "float64")
 METHODS = ("mixture", "score", "jansen", "sure", "bootstrap", "little", "universal", "fdr", "cv")
 
 Columns = Annotated[
@@ -38,6 +40,33 @@ Rule = Annotated[
     str,
     typer.Option(metavar="NAME", help=f"{', '.join(RULES)}.", autocompletion=one_of(*RULES), rich_help_panel=METHOD),
 ]
+AxesOption = Annotated[
+    str,
+    typer.Option(
+        metavar="LETTERS",
+        help="TIFF, DICOM, NPY, NPZ: a letter per axis, such as ZCYX or ZC2YX. Z, Y, X space; S colours; "
+        "C channels, T times and others one by one.",
+        rich_help_panel=FILES,
+    ),
+]
+Volume = Annotated[
+    bool, typer.Option("--volume", help="TIFF, DICOM: pages are one volume, not pictures.", rich_help_panel=FILES)
+]
+Key = Annotated[str, typer.Option(metavar="NAME", help="NPZ: the name of the array.", rich_help_panel=FILES)]
+ChannelAxis = Annotated[
+    int | None,
+    typer.Option(metavar="NUMBER", help="NPY, NPZ: the axis of colours or channels.", rich_help_panel=FILES),
+]
+Dtype = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"Type of the output: {', '.join(DTYPES)}.",
+        autocompletion=one_of(*DTYPES),
+        rich_help_panel=OUTPUT,
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=OUTPUT)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.", rich_help_panel=OUTPUT)]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.", rich_help_panel=OUTPUT)]
 
@@ -66,6 +95,14 @@ def without_flag_types(params: Any) -> Any:
         elif param.param_type_name == "argument":
             param.display_type_rich = lambda ctx: None  # its name says enough
     return params
+
+
+def parse_dtype(dtype: str | None) -> np.dtype[Any] | None:
+    """Return the value of --dtype."""
+    if dtype is not None and dtype not in DTYPES:
+        msg = f"unknown --dtype {dtype!r}. There are {', '.join(DTYPES)}."
+        raise ValueError(msg)
+    return None if dtype is None else np.dtype(dtype)
 
 
 def parse_sigma(sigma: str) -> float | None:

@@ -18,9 +18,23 @@ from .. import Blur, Downsample, Mask, Restored, Restorer, io
 from .._progress import SHOWN_AFTER
 from .._rounding import plain
 from .blurs import NamedBlur, parse_blur, read_psf
-from .denoise import DTYPES, AxesOption, ChannelAxis, Dtype, Quiet, Volume
 from .messages import PartlyDone, any_error, collected_warnings, echo, echo_text, note
-from .options import FILES, METHOD, OUTPUT, Columns, Force, Json, check_suffix, parse_sigma
+from .options import (
+    METHOD,
+    OUTPUT,
+    AxesOption,
+    ChannelAxis,
+    Columns,
+    Dtype,
+    Force,
+    Json,
+    Key,
+    Quiet,
+    Volume,
+    check_suffix,
+    parse_dtype,
+    parse_sigma,
+)
 from .summary import shape_text
 
 # The panel of the help page with what happened to the data.
@@ -62,7 +76,6 @@ Predict = Annotated[
     bool,
     typer.Option("--predict/--no-predict", help="Predict the error: three times the time.", rich_help_panel=METHOD),
 ]
-Key = Annotated[str, typer.Option(metavar="NAME", help="NPZ: the array.", rich_help_panel=FILES)]
 Report = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Also write a page, report.html, with the steps.", rich_help_panel=OUTPUT),
@@ -97,9 +110,7 @@ def restore(
     What happened to the data must be said: --psf, --blur, --mask or --upscale. The error of the restored data, blurred
     again, is predicted. What the blur has removed altogether is filled in, and cannot be predicted.
     """
-    if dtype is not None and dtype not in DTYPES:
-        msg = f"unknown --dtype {dtype!r}. There are {', '.join(DTYPES)}."
-        raise ValueError(msg)
+    stored = parse_dtype(dtype)
     damage = Damage(
         psf, None if blur is None else parse_blur(blur), mask, upscale, "periodic" if periodic else "unknown"
     )
@@ -107,8 +118,8 @@ def restore(
     _check_targets(file, output, report, damage, force=force)
     start = time.perf_counter()
     data = io.read(file, io.ReadOptions(tuple(column or ()), volume, channel_axis, axes, key))
-    if dtype is not None and np.dtype(dtype).kind == "f":  # now, so that the estimate is not rounded to integers
-        data = io.converted(data, np.dtype(dtype))
+    if stored is not None and stored.kind == "f":  # now, so that the estimate is not rounded to integers
+        data = io.converted(data, stored)
     merged = data.merge_equal_channels()
     with collected_warnings() as messages:
         operator, told = damage.operator(merged, parse_sigma(sigma))
@@ -118,7 +129,7 @@ def restore(
         found = [restorer.run(part) for part in merged.parts()]
     estimate = merged.join_parts([one.estimate for one in found])
     out = _resized(data, estimate if merged is data else data.repeat_channel(estimate), upscale)
-    io.write(output, out if dtype is None else io.converted(out, np.dtype(dtype)), force=force)
+    io.write(output, out if stored is None else io.converted(out, stored), force=force)
     result = Result(file, output, data, out, operator_text(damage, told), found, [*damage_notes(told), *messages])
     if report is not None:
         _write_report(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import _validate
-from .._containers import contained, in_units, values_of
+from .._containers import in_units, run_inside, values_of
 from .._lazy_data import lazy_module
 from .._progress import Progress
 from ..frames.wavelets import wavelet
@@ -133,14 +133,12 @@ class Denoiser:
         Denoised
             The estimate, the predicted error and its standard error, bands, weights and plans.
         """
-        container = contained(y)
-        if container is not None:
-            plain = dataclasses.replace(self, sigma=in_units(self.sigma, container.units))
-            inside = plain.run(container.values)
-            return dataclasses.replace(inside, estimate=container.wrap(inside.estimate))
         lazy = lazy_module(y)
         if lazy is not None:
             return lazy.run(self, y)  # type: ignore[no-any-return]
+        inside = run_inside(y, self.sigma, lambda values, sigma: dataclasses.replace(self, sigma=sigma).run(values))
+        if inside is not None:
+            return inside  # type: ignore[no-any-return]
         if self.batch_axis is not None:
             return denoise_many(dataclasses.replace(self, batch_axis=None), y, self.batch_axis, pooled=self.pooled)
         layout, chosen, stabilised = self.stabilised(y)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
-from .._containers import values_of
+from .._containers import squares_like, values_of
 from .._validate import Array
 from ..noise.base import NoiseModel
 from ..noise.models import WhiteNoise
@@ -75,12 +75,12 @@ class Denoised:
     outliers: int = 0
     error_blocks: ErrorBlocks | None = None
 
-    def error_map(self) -> Array:
+    def error_map(self) -> Any:
         """Return the predicted squared error at every entry, in the units of y squared.
 
         Returns
         -------
-        ndarray
+        ndarray, or what y is
             Of the shape of one channel, averaged over channels; its mean is `predicted_mse` if no entry is missing.
             Each value tells about a neighbourhood: a Gaussian of standard deviation 12 pixels in images, 6 voxels in
             volumes, 96 samples in signals. Zeros if there was no noise.
@@ -93,8 +93,8 @@ class Denoised:
             if np.ndim(self.predicted_mse):
                 msg = "there is no map of the error of a batch. Denoise one sample by itself: Denoiser(...).run(y[k])."
                 raise ValueError(msg)
-            return np.zeros(np.shape(self.estimate))
-        return self.error_blocks.map()
+            return squares_like(np.zeros(np.shape(values_of(self.estimate))), self.estimate)
+        return squares_like(self.error_blocks.map(), self.estimate)
 
     def predicted_psnr(self, data_range: float | None = None) -> float:
         """Return the predicted peak signal-to-noise ratio in decibels.

@@ -76,7 +76,7 @@ def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) 
     covariance = back.covariances[0]
     # The roots of few counts vary less than those of many. Where they hardly do, nothing can be told.
     factor = np.asarray(back.local_noise(0, place, estimate[(slice(None), *place)]).variance)
-    removed = (y - x) / np.sqrt(np.where(factor > MIN_FACTOR, factor, np.nan))
+    removed = (y - x) / np.sqrt(np.where(factor > MIN_FACTOR, factor, np.nan)).astype(x.dtype)
     check = check_residual(removed, x, covariance)
     failures = list(chosen.remarks)
     name = chosen.model.name

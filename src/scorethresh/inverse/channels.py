@@ -19,6 +19,7 @@ class PerChannel(LinearMap):
 
     def __init__(self, a: LinearMap, channels: int) -> None:
         self.a, self.shape, self.data_shape, self.real = a, (channels, *a.shape), (channels, *a.data_shape), a.real
+        self.gain = a.gain
 
     def _each(self, function: Callable[..., NDArray[Any]], *arrays: NDArray[Any]) -> NDArray[Any]:
         return np.stack([function(*some) for some in zip(*arrays, strict=True)])

@@ -63,6 +63,8 @@ class SampledConvolution(LinearMap):
         np.add.at(wrapped, np.ix_(*places), psf)
         self.transfer = fft.rfftn(wrapped)
         self.power = np.abs(self.transfer) ** 2
+        # 1 if the filter sums to one and is positive.
+        self.gain = float(np.sqrt(self.power.max()))
         #: Whether samples lie evenly on the whole circle: then ``A A'`` is a circular convolution of samples.
         self.even = all(s * n == m for s, n, m in zip(step, data_shape, domain, strict=True))
         if self.even:
@@ -99,7 +101,8 @@ class SampledConvolution(LinearMap):
         return x
 
     def first_guess(self, data: Floats) -> Floats:
-        """Return every sample, repeated as often as it stands for entries."""
+        """Return every sample in the units of x, repeated as often as it stands for entries."""
+        data = data / self.gain
         for axis, step in enumerate(self.step):
             data = np.repeat(data, step, axis)
         return self.embed(data)

@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _validate
 from .._arrays import Floats
-from .linear_map import LinearMap
+from .linear_map import LinearMap, operator_norm
 from .operator import Operator
 
 __all__ = ["FunctionMap", "General", "as_operator", "check_adjoint"]
 
 # How far both inner products of the test may differ, over the norms of the vectors. It allows for single precision.
 ADJOINT_TOLERANCE = 1e-4
+# The largest entry that A may make of random numbers, and the inverse of the smallest such: beyond, squares of products
+# leave the range of doubles.
+LARGEST_PRODUCT = 1e60
 
 
 class FunctionMap(LinearMap):
@@ -44,7 +48,7 @@ class FunctionMap(LinearMap):
 
     def _called(self, side: int, a: Floats, shape: tuple[int, ...]) -> Floats:
         try:
-            out = np.asarray(self.functions[side](a))
+            out = np.asarray(self.functions[side](a.copy()))  # it may write into its argument
         except NotImplementedError as error:
             msg = f"{self.names[side]} is not implemented ({error}). Restoration needs A and its adjoint: define both."
             raise TypeError(msg) from error
@@ -91,6 +95,7 @@ class General(Operator):
         else:
             found = _matrix_map(self.source, self.shape, data_shape)
         check_adjoint(found, complex_domain=complex_data)
+        found.gain = operator_norm(found, complex_domain=complex_data)
         return found
 
 
@@ -110,7 +115,7 @@ def as_operator(operator: Any, shape: Any) -> Operator:
             msg = f"shape goes with operators that do not know that of x, got {shape!r}. Leave it out."
             raise ValueError(msg)
         return operator
-    known = None if shape is None else tuple(int(n) for n in np.atleast_1d(shape))
+    known = None if shape is None else _checked_shape(shape)
     if isinstance(operator, tuple | list) and len(operator) == 2 and all(map(callable, operator)):
         return General(tuple(operator), known)
     source = np.asarray(operator) if isinstance(operator, list | tuple) else operator
@@ -123,6 +128,12 @@ def as_operator(operator: Any, shape: Any) -> Operator:
         )
         raise TypeError(msg)
     return General(source, known)
+
+
+def _checked_shape(shape: Any) -> tuple[int, ...]:
+    """Return the shape of x that the user passed, one length or several."""
+    lengths = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    return tuple(_validate.whole(n, "shape", 1, " Pass the shape of x, such as shape=(64, 64).") for n in lengths)
 
 
 def _matrix_map(source: Any, shape: tuple[int, ...] | None, data_shape: tuple[int, ...]) -> FunctionMap:
@@ -183,6 +194,13 @@ def check_adjoint(a: FunctionMap, *, complex_domain: bool) -> None:
         raise TypeError(msg)
     if not ahead.any():
         msg = f"{a.names[0]} returned zeros for a random array: nothing of x is seen. Check the operator."
+        raise ValueError(msg)
+    largest = float(np.abs(ahead).max())
+    if not 1 / LARGEST_PRODUCT < largest < LARGEST_PRODUCT:
+        msg = (
+            f"{a.names[0]} returned magnitudes up to {largest:.3g} for random numbers, beyond the range from "
+            f"{1 / LARGEST_PRODUCT:g} to {LARGEST_PRODUCT:g}. Divide the operator, y and sigma by {largest:.0e}."
+        )
         raise ValueError(msg)
     for name, function, one, two, done in ((a.names[0], a.forward, x, x2, ahead), (a.names[1], a.adjoint, y, y2, back)):
         error = _relative(function(one - 2 * two), done - 2 * function(two))

@@ -35,11 +35,14 @@ class LinearMap(abc.ABC):
         The shape of ``A x``.
     real : bool
         Whether x is real though data are complex.
+    gain : float
+        The unit of y over that of x: noise of level sigma in y stands for one of level ``sigma / gain`` in x.
     """
 
     shape: tuple[int, ...]
     data_shape: tuple[int, ...]
     real: bool = False
+    gain: float = 1.0
 
     @abc.abstractmethod
     def forward(self, x: Floats) -> Floats:

@@ -24,7 +24,7 @@ Iterate = tuple[Floats, float]
 
 
 def noise_levels(data_range: float, sigma: float, steps: int, last: float = 1.0) -> Array:
-    """Return the levels of the steps: evenly spaced logarithms, down to `last` times the noise level of the data."""
+    """Return the levels of the steps, in units of x: evenly spaced logarithms, down to `last` times the noise level."""
     # With one step, its level is the last one.
     return np.geomspace(last * sigma, max(FIRST_LEVEL * data_range, sigma), steps)[::-1]
 

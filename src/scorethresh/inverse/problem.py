@@ -15,6 +15,9 @@ from .channels import PerChannel
 from .plug_and_play import FIRST_LEVEL, PENALTY
 from .prior import Prior
 
+# The largest magnitude that y may have, and the inverse of the smallest: squares beyond leave the range of doubles.
+LARGEST = 1e150
+
 __all__ = ["Problem", "determined_share", "read_data", "written"]
 
 
@@ -29,6 +32,11 @@ class Problem:
     prior: Prior
     steps: int
     last_level: float
+
+    @property
+    def x_sigma(self) -> float:
+        """The noise level in units of x."""
+        return self.sigma / self.a.gain
 
     @property
     def complex_domain(self) -> bool:
@@ -56,6 +64,7 @@ def read_data(y: Any, channel_axis: int | None) -> NDArray[Any]:
         values = a.astype(np.complex64 if a.dtype == np.complex64 else np.complex128)
     else:
         values = _validate.data(a).astype(np.float32 if a.dtype == np.float32 else np.float64)
+    _check_range(values)
     if channel_axis is None:
         return values[None]
     whole = isinstance(channel_axis, int | np.integer) and not isinstance(channel_axis, bool)
@@ -63,6 +72,18 @@ def read_data(y: Any, channel_axis: int | None) -> NDArray[Any]:
         msg = f"channel_axis must be an axis of y, which has {a.ndim}, got {channel_axis!r}. For the last axis: -1."
         raise ValueError(msg)
     return np.moveaxis(values, channel_axis, 0)
+
+
+def _check_range(values: NDArray[Any]) -> None:
+    """Refuse values whose squares leave the range of doubles; NaN and infinity are left to who knows the operator."""
+    size = np.abs(values)
+    largest = float(size.max(initial=0.0, where=np.isfinite(size)))
+    if largest and not 1 / LARGEST <= largest <= LARGEST:
+        msg = (
+            f"the largest magnitude in y is {largest:.3g}, beyond the range from {1 / LARGEST:g} to {LARGEST:g} in "
+            f"which squares can be computed. Rescale y and sigma: divide them by {largest:.0e}."
+        )
+        raise ValueError(msg)
 
 
 def written(x: Floats, dtype: np.dtype[Any], channel_axis: int | None, *, integers: bool) -> NDArray[Any]:
@@ -83,6 +104,6 @@ def determined_share(problem: Problem) -> float:
     probe: Floats = rng.normal(size=a.shape)
     if problem.complex_domain:
         probe = probe + 1j * rng.normal(size=a.shape)
-    spread = max(FIRST_LEVEL * problem.data_range(), problem.sigma)
+    spread = max(FIRST_LEVEL * problem.data_range(), problem.x_sigma)
     kept = a.proximal(a.forward(probe), np.zeros_like(probe), PENALTY * (problem.sigma / spread) ** 2)
     return min(max(inner(probe, kept) / inner(probe, probe), 0.0), 1.0)

@@ -45,13 +45,14 @@ def gaussian_psf(width: float, ndim: int = 2) -> Array:
     return _outer_power(line / line.sum(), ndim)
 
 
-def box_psf(size: int, ndim: int = 2) -> Array:
-    """Return a box of equal entries that sum to one.
+def box_psf(size: float, ndim: int = 2) -> Array:
+    """Return a box: the share of every entry that it covers, summing to one.
 
     Parameters
     ----------
-    size : int
-        Its number of entries along each axis. An odd one does not move the picture.
+    size : float
+        Its length along each axis, at least 1. Whole lengths are as many equal entries; an odd number of them does not
+        move the picture. Others are centred on an entry, with less at both ends.
     ndim : int
         The number of axes.
 
@@ -59,9 +60,17 @@ def box_psf(size: int, ndim: int = 2) -> Array:
     --------
     >>> box_psf(4, ndim=1)
     array([0.25, 0.25, 0.25, 0.25])
+    >>> box_psf(2.5, ndim=1)
+    array([0.3, 0.4, 0.3])
     """
-    size = _validate.whole(size, "size", 1)
-    return _outer_power(np.full(size, 1 / size), _validate.whole(ndim, "ndim", 1))
+    length, ndim = _validate.number(size, "size"), _validate.whole(ndim, "ndim", 1)
+    if not 1 <= length < math.inf:
+        msg = f"size must be at least 1 and finite, got {size}. A box of one entry leaves data as they are."
+        raise ValueError(msg)
+    if length.is_integer():
+        return _outer_power(np.full(int(length), 1 / length), ndim)
+    covered = np.minimum(length / 2 - np.abs(_offsets((length - 1) / 2)) + 0.5, 1.0)
+    return _outer_power(covered / covered.sum(), ndim)
 
 
 def disk_psf(radius: float) -> Array:

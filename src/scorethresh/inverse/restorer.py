@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _validate
 from .._arrays import Floats
+from .._containers import in_units, run_inside, values_of
+from .._lazy_data import axis_of
 from .._progress import Progress
 from .channels import PerChannel
 from .general import as_operator
@@ -58,7 +60,7 @@ class Restorer:
     prior: Any = None
     x0: Any = None
     shape: Any = None
-    channel_axis: int | None = None
+    channel_axis: Any = None
     predict: bool = True
     seed: int = 0
     progress: bool | float = False
@@ -73,7 +75,7 @@ class Restorer:
                     "varies, divide y and the rows of A by it, and pass sigma=1."
                 )
                 raise ValueError(msg)
-            _validate.noise_level(self.sigma)
+            _validate.noise_level(values_of(self.sigma))
         if self.steps is not None:
             _validate.whole(self.steps, "steps", 1)
         if self.prior is not None:
@@ -96,6 +98,10 @@ class Restorer:
         Restored
             The estimate, the predicted error of ``A x`` with its standard error, the steps and a verdict.
         """
+        named = {"channel_axis": axis_of(y, self.channel_axis)}
+        inside = run_inside(y, self.sigma, lambda a, sigma: dataclasses.replace(self, **named, sigma=sigma).run(a))
+        if inside is not None:
+            return inside  # type: ignore[no-any-return]
         operator = as_operator(self.operator, self.shape)
         values = read_data(y, self.channel_axis)
         problem = self._problem(values, operator)
@@ -142,7 +148,7 @@ class Restorer:
 
     def _noise_level(self, a: PerChannel, data: Floats) -> float:
         if self.sigma is not None:
-            return _validate.noise_level(self.sigma)
+            return _validate.noise_level(in_units(self.sigma, None))
         level = a.noise_level(data)
         if level is None:
             msg = "sigma is missing: data of this operator do not tell their noise level. Pass sigma."
@@ -153,11 +159,12 @@ class Restorer:
         return level
 
     def _first_iterate(self, a: PerChannel, *, complex_data: bool) -> Floats:
-        x = np.asarray(self.x0)
+        x = np.asarray(values_of(self.x0))
         x = x[None] if self.channel_axis is None else np.moveaxis(x, self.channel_axis, 0)
         wanted = a.visible(np.zeros(a.shape)).shape
         if x.shape != wanted:
-            msg = f"x0 has shape {np.shape(self.x0)}, but the estimate has {wanted[1:]} per channel. Make them equal."
+            given = np.shape(values_of(self.x0))
+            msg = f"x0 has shape {given}, but the estimate has {wanted[1:]} per channel. Make them equal."
             raise ValueError(msg)
         if x.dtype.kind not in "fciu" or not np.isfinite(x).all():
             msg = f"x0 must hold finite numbers, got {x.dtype} with others. Leave it out to start from the data."
@@ -178,9 +185,9 @@ def restore(
     prior: Any = None,
     x0: Any = None,
     shape: Any = None,
-    channel_axis: int | None = None,
+    channel_axis: int | str | None = None,
     progress: bool = False,
-) -> NDArray[Any]:
+) -> Any:
     """Restore what was blurred, masked or undersampled.
 
     Parameters
@@ -209,15 +216,16 @@ def restore(
     shape : tuple of int, optional
         The shape of x, for operators of other packages that do not tell it. By default that of y if A is square, a
         vector if y is one.
-    channel_axis : int, optional
-        The axis of y, and of x, of colours or other channels. A is applied to each.
+    channel_axis : int or str, optional
+        The axis of y, and of x, of colours or other channels; its name, if y is a DataArray. A is applied to each.
     progress : bool
         Whether to show a progress bar on standard error.
 
     Returns
     -------
-    ndarray
-        The estimate of x0. Single precision stays single. Integers stay integers if A keeps their units, as a blur
+    ndarray, or what y is
+        The estimate of x0. Series, DataFrames, DataArrays and quantities stay what they are, if x has the shape of y;
+        quantities always do. Single precision stays single. Integers stay integers if A keeps their units, as a blur
         does.
 
     See Also

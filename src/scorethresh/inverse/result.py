@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
+from .._containers import values_of
 
 __all__ = ["RestorationStep", "Restored"]
 
@@ -40,7 +40,7 @@ class Restored:
 
     Attributes
     ----------
-    estimate : ndarray
+    estimate : ndarray, or what y is
         The restored x, in the units of x.
     sigma : float
         The noise level of y, given or estimated (of one part, if y is complex).
@@ -64,7 +64,7 @@ class Restored:
     Restorer : makes it.
     """
 
-    estimate: NDArray[Any]
+    estimate: Any
     sigma: float
     predicted_mse: float
     stderr: float
@@ -80,9 +80,10 @@ class Restored:
         return restored_html(self)
 
     def __repr__(self) -> str:
+        estimate = values_of(self.estimate)
         predicted = f" predicted mse of A x {self.predicted_mse:.4g} +- {self.stderr:.2g};"
         return (
-            f"<Restored: {' x '.join(map(str, self.estimate.shape))} {self.estimate.dtype}, sigma {self.sigma:.4g};"
+            f"<Restored: {' x '.join(map(str, estimate.shape))} {estimate.dtype}, sigma {self.sigma:.4g};"
             f"{'' if math.isnan(self.predicted_mse) else predicted} {len(self.trace)} steps; "
             f"{self.determined:.0%} of x determined by the data>"
         )

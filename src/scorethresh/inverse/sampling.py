@@ -147,6 +147,8 @@ class SampledFourier(LinearMap):
         count = int(np.count_nonzero(mask))
         self.data_shape = (count,) if coils is None else (len(coils), count)
         # The share of a frequency that is known: of a real x, a sample tells half of the opposite frequency as well.
+        if coils is not None:
+            self.gain = float(np.sqrt((np.abs(coils) ** 2).sum(axis=0).max()))
         opposite = np.roll(np.flip(mask), 1, tuple(range(mask.ndim)))
         self.known = (mask + opposite.astype(float)) / 2 if real else mask.astype(float)
 

@@ -51,7 +51,7 @@ class Algorithm:
 
 def plug_and_play_algorithm(problem: Problem) -> Algorithm:
     """Return plug-and-play restoration as a function of the data."""
-    levels = noise_levels(problem.data_range(), problem.sigma, problem.steps, problem.last_level)
+    levels = noise_levels(problem.data_range(), problem.x_sigma, problem.steps, problem.last_level)
     return Algorithm(
         lambda data: plug_and_play(problem.a, data, problem.sigma, levels, problem.prior, problem.start(data)),
         problem.steps,

@@ -19,7 +19,7 @@ from .arrays import load_npy
 from .conversion import converted
 from .data import Data, FileError, ReadOptions
 from .tables import parse_table
-from .targets import check_free, made_folder, replacing, replacing_all
+from .targets import check_free, made_folder, replacing, replacing_all, temporary_folder
 from .words import first_line, listed
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Format",
     "ReadOptions",
     "check_free",
+    "check_readable",
     "check_target",
     "converted",
     "format_of",
@@ -39,6 +40,7 @@ __all__ = [
     "read",
     "replacing",
     "suffixes",
+    "temporary_folder",
     "write",
 ]
 
@@ -119,6 +121,16 @@ def _files(form: Format, path: Path) -> list[Path]:
     return [*(path.with_suffix(suffix) for suffix in form.companions), path]
 
 
+def check_readable(path: Path) -> Format:
+    """Return the format of a file to read; raise if there is no such file."""
+    form = format_of(path)
+    if not path.is_file():
+        kind = "is a folder, not a file" if path.is_dir() else "is no file" if path.exists() else "does not exist"
+        msg = f"{path} {kind}. Check the name."
+        raise FileError(msg)
+    return form
+
+
 def read(path: Path, options: ReadOptions = ReadOptions()) -> Data:  # noqa: B008 (immutable)
     """Read a file.
 
@@ -141,11 +153,7 @@ def read(path: Path, options: ReadOptions = ReadOptions()) -> Data:  # noqa: B00
     ImportError
         If the library that reads the format is not installed.
     """
-    form = format_of(path)
-    if not path.is_file():
-        kind = "is a folder, not a file" if path.is_dir() else "is no file" if path.exists() else "does not exist"
-        msg = f"{path} {kind}. Check the name."
-        raise FileError(msg)
+    form = check_readable(path)
     for option, (lacking, flag) in _LACKS.items():
         if getattr(options, option) and option not in form.options:
             msg = f"{path} is a {form.name} file, which has no {lacking}. Leave {flag} out."

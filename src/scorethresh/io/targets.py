@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -79,6 +80,18 @@ def replacing_all(paths: Sequence[Path], *, force: bool = False) -> Iterator[Pat
             os.replace(folder / path.name, path)
     except OSError as error:
         raise _not_writable(paths[-1], error) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _existing.discard(folder)
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Make a folder that only this user can read; remove it at the end, also if the process is stopped."""
+    folder = Path(tempfile.mkdtemp(prefix="scorethresh-"))
+    _existing.add(folder)
+    try:
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         _existing.discard(folder)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._arrays import Floats, working_precision
 from .base import ChosenNoise, NoiseModel
-from .camera import CameraNoise
+from .camera import MOST_BELOW, CameraNoise
 from .clipping import find_clip_limits, near_clip_limits
 from .concentration import varies_too_little
 from .level import sample_level
@@ -117,7 +117,7 @@ def _candidates(
 def _possible(model: NoiseModel, y: NDArray[Any], unknown: NDArray[np.bool_] | None) -> bool:
     """Return whether the data vary as much as the noise of a model would by itself. Structure may pass for noise."""
     stabiliser = model.measure(y, unknown)
-    if stabiliser is None:
+    if stabiliser is None or stabiliser.share_out_of_reach(_valid(y, unknown)) > MOST_BELOW:
         return False
     values = stabiliser.forward(y[:1])[0, 0]
     if unknown is not None:
@@ -128,6 +128,11 @@ def _possible(model: NoiseModel, y: NDArray[Any], unknown: NDArray[np.bool_] | N
         level = np.full((1,) * y.ndim, sample_level(_known(y[0, 0], unknown)))
         values = np.where(near_clip_limits(y[:1], level, limits), np.nan, values)
     return not varies_too_little(values, stabiliser.covariance)
+
+
+def _valid(y: NDArray[Any], missing: NDArray[np.bool_] | None) -> NDArray[Any]:
+    """Return the entries of y that are not missing."""
+    return y if missing is None else y[..., ~missing]
 
 
 def _known(part: NDArray[Any], missing: NDArray[np.bool_] | None) -> Floats:
@@ -150,7 +155,7 @@ def _grows(line: VarianceLine) -> bool:
 
 def _growing_model(y: NDArray[Any], missing: NDArray[np.bool_] | None, line: VarianceLine) -> NoiseModel:
     """Return the model of noise that grows with the signal."""
-    least = float((y if missing is None else y[..., ~missing]).min())
+    least = float(_valid(y, missing).min())
     if least >= 0 and line.square_misfit < min(MOST_MISFIT, MOST_MISFIT_RATIO * line.misfit):
         return SpeckleNoise()
     if least >= 0 and _rician(line):
@@ -177,7 +182,7 @@ def _rician(line: VarianceLine) -> bool:
 
 def _counts(y: NDArray[Any], missing: NDArray[np.bool_] | None, line: VarianceLine) -> bool:
     """Return whether y holds counts: whole numbers from 0 on, whose variance is their mean."""
-    known = y if missing is None else y[..., ~missing]
+    known = _valid(y, missing)
     middle = (line.low + line.high) / 2
     off = abs(float(line.variance(middle)) / middle - 1) if middle > 0 else math.inf
     agrees = off < max(COUNTS_TOLERANCE, 2 * COUNTS_ERRORS * line.relative_error(middle))

@@ -32,9 +32,8 @@ READ_SHARE = 0.5
 ROUNDS = 8
 
 
-# Entries that lie so many read noises below the offset have no business there; if more than this share does, the offset
-# is wrong. A few may be dead pixels.
-DARK_DISTANCE, MOST_BELOW = 6.0, 0.05
+# If more than this share of the entries lies far below the offset, the offset is wrong. A few may be dead pixels.
+MOST_BELOW = 0.05
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class CameraNoise(NoiseModel):
 
     def _check_offset(self, known: NDArray[Any], found: GeneralisedAnscombe) -> None:
         """Refuse an offset that cannot be the value without light."""
-        below = float(np.mean(known < found.offset - DARK_DISTANCE * found.read / found.gain - 1.0 / found.gain))
+        below = found.share_out_of_reach(known)
         if below > MOST_BELOW:
             msg = f"offset must be the value of y without light, got {found.offset:g}, but {below:.0%} of y lie far "
             raise ValueError(msg + "below it. Leave it out to have it estimated.")

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._arrays import Floats
+from .._validate import Array
 from .covariance import Covariance
-from .windows import dct_filters, dct_of_windows, overlapping, relative_frequencies, rounding_step, squared_sine
+from .windows import Cut, dct_filters, overlapping, relative_frequencies, rounding_step, squared_sine
 
 # Half the widths of the intervals, in standard deviations. They catch 0.20 and 0.38 of the noise. Wider ones leave less
 # room for more; narrower ones catch less of data that are equal but for noise.
@@ -31,6 +32,10 @@ CAUTION = 4.0
 # Sides of tapered windows, by the number of axes, and the lowest relative frequency that is read.
 BLOCK_SIDES = {1: 128, 2: 32, 3: 16}
 MIN_FREQUENCY = 0.125
+# Bands of relative frequencies that are also read one by one, and the least power of one over the mean power. Waves
+# that fill one band leave others empty. Where there is little noise, spectra are read too high, and it does not matter.
+BANDS = 8
+MIN_BAND_POWER = 0.25
 # Fewest windows, if they did not overlap.
 MIN_WINDOWS = 4
 # Entries of a crop that is read, at most: more take time and tell the same.
@@ -69,7 +74,7 @@ def varies_too_little(y: Floats, covariance: Covariance) -> bool:
     side = int(MOST_ENTRIES ** (1 / y.ndim))
     starts = [max(n - side, 0) // 2 for n in y.shape]
     y = y[tuple(slice(start, start + side) for start in starts)]
-    step = rounding_step(y[~np.isnan(y)])
+    step = rounding_step(y)
     shares = [*_of_windows(y, covariance)]
     if not math.isnan(step):  # values do not repeat at uneven steps
         shares += [s for axis in range(y.ndim) for lag in LAGS for s in _of_differences(y, axis, lag, covariance, step)]
@@ -80,8 +85,8 @@ def _of_differences(y: Floats, axis: int, lag: int, covariance: Covariance, step
     """Yield the shares of small differences of neighbours. Rounding leaves multiples of a step."""
     along = np.moveaxis(y, axis, 0)
     distances = np.abs(along[lag:] - along[:-lag])
-    distances = distances[~np.isnan(distances)]
-    if not distances.size:
+    size = distances.size - np.count_nonzero(np.isnan(distances))
+    if not size:
         return
     difference = np.zeros((1, lag + 1))
     difference[0, [0, -1]] = 1.0, -1.0
@@ -91,33 +96,59 @@ def _of_differences(y: Floats, axis: int, lag: int, covariance: Covariance, step
         width = half_width * level
         if step:
             width = (math.floor(width / step) + 0.5) * step
-        caught = np.count_nonzero(distances <= width) / distances.size
-        yield _Share(caught, _normal_share(width / level), distances.size / 1.5)
+        yield _Share(np.count_nonzero(distances <= width) / size, _normal_share(width / level), size / 1.5)
 
 
 def _of_windows(y: Floats, covariance: Covariance) -> Iterator[_Share]:
     """Yield the shares of small coefficients of tapered windows, weighted by their variances; none if too few."""
     sides = tuple(min(BLOCK_SIDES[y.ndim], n) for n in y.shape)
     cut = overlapping(y, range(y.ndim), sides)
-    windows = cut.windows(y).reshape(-1, *sides)
-    overlap = max(windows.size / y.size, 1.0)
-    windows = windows[~np.isnan(windows).any(axis=tuple(range(1, windows.ndim)))]
-    if len(windows) < MIN_WINDOWS * overlap:
+    overlap = max(cut.windows(y).size / y.size, 1.0)
+    filters = [rows * squared_sine(side) for rows, side in zip(dct_filters(sides), sides, strict=True)]
+    variance = covariance.filter_variances(filters).T.ravel()
+    limits = [(half_width * np.sqrt(variance)).astype(y.dtype) for half_width in HALF_WIDTHS]
+    windows, caught = 0, np.zeros((len(limits), variance.size), np.int64)
+    for coefficients in _coefficients(y, cut, filters):
+        windows += np.count_nonzero(~np.isnan(coefficients[:, 0]))
+        magnitudes = np.abs(coefficients, out=coefficients)
+        for out, limit in zip(caught, limits, strict=True):
+            out += np.add.reduce(magnitudes <= limit, axis=0, dtype=np.int32)
+    if windows < MIN_WINDOWS * overlap:
         return
-    tapers = [squared_sine(side) for side in sides]
-    for place, taper in enumerate(tapers):
-        windows = windows * taper.reshape(-1, *(1,) * (y.ndim - 1 - place)).astype(y.dtype)
-    coefficients = dct_of_windows(windows).reshape(len(windows), -1)
-    filters = [rows * taper for rows, taper in zip(dct_filters(sides), tapers, strict=True)]
-    variance = covariance.filter_variances(filters).ravel()
-    weight = np.where(relative_frequencies(sides).ravel() >= MIN_FREQUENCY, variance, 0.0)
-    effective = weight.sum() ** 2 / np.square(weight).sum()  # coefficients that count as much as equal ones
+    frequency = relative_frequencies(sides).T.ravel()
+    weight = np.where(frequency >= MIN_FREQUENCY, variance, 0.0)
     # A taper makes neighbouring coefficients depend on each other: about 3/2 per axis count as one.
-    count = len(windows) / overlap * effective / 1.5**y.ndim
-    magnitudes = np.abs(coefficients / np.sqrt(variance))
-    for half_width in HALF_WIDTHS:
-        caught = np.mean(magnitudes <= half_width, axis=0) @ weight / weight.sum()
-        yield _Share(float(caught), _normal_share(half_width), count)
+    independent = windows / overlap / 1.5**y.ndim
+    for chosen in (weight, *_bands(frequency, weight)):
+        effective = chosen.sum() ** 2 / np.square(chosen).sum()  # coefficients that count as much as equal ones
+        for share, half_width in zip(caught @ chosen / (windows * chosen.sum()), HALF_WIDTHS, strict=True):
+            yield _Share(float(share), _normal_share(half_width), independent * effective)
+
+
+def _bands(frequency: Array, weight: Array) -> Iterator[Array]:
+    """Yield equal weights of the coefficients of each band of frequencies that holds a fair part of the noise."""
+    least = MIN_BAND_POWER * weight[weight > 0].mean()
+    for k in range(int(MIN_FREQUENCY * BANDS), BANDS):
+        band = (frequency >= k / BANDS) & (frequency < (k + 1) / BANDS) & (weight > 0)
+        if band.any() and weight[band].mean() >= least:
+            yield band.astype(float)
+
+
+def _coefficients(y: Floats, cut: Cut, filters: list[Array]) -> Iterator[Floats]:
+    """Yield what separable filters make of windows, (windows, filters), the filters of the first axis side by side.
+
+    Windows that start in the same row come together: they share work, and fit into the cache. A NaN fills its windows.
+    """
+    first, *others = (rows.astype(y.dtype) for rows in filters)
+    if not others:
+        yield cut.windows(y) @ first.T
+        return
+    for start in range(0, len(y) - cut.block[0] + 1, cut.steps[0]):
+        out = np.tensordot(y[start : start + cut.block[0]], first, axes=(0, 1))
+        for axis, (rows, step) in enumerate(zip(others, cut.steps[1:], strict=True)):
+            windows = Cut((axis,), rows.shape[1:], (step,)).windows(out)
+            out = (rows @ windows.swapaxes(-1, -2)).reshape(*windows.shape[:-2], -1)
+        yield out.reshape(-1, out.shape[-1])
 
 
 def _normal_share(half_width: float) -> float:

@@ -93,6 +93,10 @@ class GeneralisedAnscombe(Stabiliser):
         floor = self._electrons_at_floor
         return _moments(self.read, floor if floor > -UNLIKELY * self.read - 1 else -math.inf)
 
+    def share_out_of_reach(self, y: NDArray[Any]) -> float:
+        """Return the share of the entries of y that lie too far below the value without light."""
+        return float(np.mean(self.gain * (y.astype(np.float64) - self.offset) < -UNLIKELY * self.read - 1))
+
     def forward(self, y: NDArray[Any]) -> Floats:
         """Return the generalised Anscombe transform."""
         return _root(self.gain * (y.astype(np.float64) - self.offset), self.read)

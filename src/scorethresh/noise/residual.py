@@ -12,7 +12,7 @@ from .._arrays import Floats
 from .._validate import Array
 from .covariance import Covariance
 from .whiteness import BANDS, BLOCK_SIDES, CAUTION, taper_of
-from .windows import TINY, dct_filters, dct_of_windows, overlapping, relative_frequencies
+from .windows import TINY, Cut, dct_filters, dct_of_windows, overlapping, relative_frequencies
 
 # Largest variance of the estimate in a window that is read, over that of the noise: there, what was removed is noise.
 # On development photographs at noise 20 the level reads 0.95 to 1 of the true one at 0.05, and down to 0.5 if the
@@ -67,42 +67,65 @@ def check_residual(residual: Floats, estimate: Floats, covariance: Covariance) -
     """
     sides = tuple(min(BLOCK_SIDES[residual.ndim], n) for n in residual.shape)
     cut = overlapping(residual, range(residual.ndim), sides)
-    inside = tuple(range(1, residual.ndim + 1))
-    noise, signal = (cut.windows(a).reshape(-1, *sides) for a in (residual, estimate))
-    overlap = max(noise.size / residual.size, 1.0)
-    known = ~np.isnan(noise).any(axis=inside)
-    if not known.all():
-        noise, signal = noise[known], signal[known]
+    means, variances = window_moments(estimate, cut)
+    overlap = max(means.size * math.prod(sides) / residual.size, 1.0)
+    flat = variances < MOST_VARIATION * covariance.variance
+    windows, means = cut.windows(residual)[flat], means[flat]
+    known = ~np.isnan(windows).any(axis=tuple(range(1, windows.ndim)))
+    if np.count_nonzero(known) < GROUPS * MIN_WINDOWS[residual.ndim] * overlap:
+        return None
+    windows = windows[known][np.argsort(means[known])]
     taper = taper_of(sides)
     filters = dct_filters(sides)
     if taper is not None:
         filters = [filters[0] * taper]
-        noise = noise * taper.astype(noise.dtype)
-    flat = signal.var(axis=inside) < MOST_VARIATION * covariance.variance
-    if np.count_nonzero(flat) < GROUPS * MIN_WINDOWS[residual.ndim] * overlap:
-        return None
-    noise, signal = noise[flat], signal[flat]
-    flat = np.array_split(np.argsort(signal.mean(axis=inside)), GROUPS)
+        windows *= taper.astype(windows.dtype)
+    energy = np.square(dct_of_windows(windows)).reshape(len(windows), -1)
     expected = covariance.filter_variances(filters).ravel()
-    power = [np.square(dct_of_windows(noise[some]).reshape(len(some), -1)) / expected for some in flat]
-    return _compare(power, relative_frequencies(sides).ravel(), overlap)
+    groups = np.array_split(energy, GROUPS)
+    powers = [_Power(some.mean(axis=0, dtype=np.float64) / expected, len(some) / overlap) for some in groups]
+    return _compare(powers, relative_frequencies(sides).ravel())
 
 
-def _compare(power: list[Array], frequency: Array, overlap: float) -> ResidualCheck:
-    """Return the comparison, given powers over those of the model: (windows, coefficients) for each group."""
+def window_moments(y: Floats, cut: Cut) -> tuple[Floats, Floats]:
+    """Return mean and variance of every window, on the grid, one axis after another.
+
+    The variance is the mean of the variances along the axes before, plus the variance of their means.
+    """
+    mean, variance = y, None
+    for axis, side, step in zip(cut.axes, cut.block, cut.steps, strict=True):
+        along = Cut((axis,), (side,), (step,))
+        windows = along.windows(mean)
+        before = 0.0 if variance is None else along.windows(variance).mean(axis=-1)
+        mean, variance = windows.mean(axis=-1), windows.var(axis=-1) + before
+    return mean, variance
+
+
+class _Power(NamedTuple):
+    """The mean powers of all coefficients over those of the model, from that many independent windows."""
+
+    means: Array
+    windows: float
+
+    def median(self, band: NDArray[np.bool_]) -> float:
+        """Return the median over the coefficients of a band."""
+        return max(float(np.median(self.means[band])), TINY)
+
+    def variance(self, band: NDArray[np.bool_]) -> float:
+        """Return the variance of the logarithm of that median."""
+        return math.pi / (self.windows * np.count_nonzero(band))
+
+
+def _compare(groups: list[_Power], frequency: Array) -> ResidualCheck:
+    """Return the comparison, given the powers in each group of windows."""
     low, _, high = ((frequency >= start) & (frequency < end) for start, end in BANDS)
     upper = frequency >= BANDS[1][0]
-    whole = np.concatenate(power)
-
-    def mean(a: Array, band: NDArray[np.bool_]) -> float:
-        return max(float(np.median(a[:, band].mean(axis=0))), TINY)
-
-    def variance(windows: int, band: NDArray[np.bool_]) -> float:  # of the logarithm of a mean
-        return math.pi * overlap / (windows * np.count_nonzero(band))
-
-    level = math.sqrt(mean(whole, upper))
-    red = math.log(mean(whole, low) / mean(whole, high))
-    red -= CAUTION * math.sqrt(variance(len(whole), low) + variance(len(whole), high))
-    growth = mean(power[-1], upper) / mean(power[0], upper)
-    spread = math.sqrt(variance(len(power[0]), upper) + variance(len(power[-1]), upper))
-    return ResidualCheck(level, math.sqrt(variance(len(whole), upper)) / 2, math.exp(red), growth, spread)
+    windows = [some.windows for some in groups]
+    whole = _Power(np.average([some.means for some in groups], axis=0, weights=windows), sum(windows))
+    dark, bright = groups[0], groups[-1]
+    red = math.log(whole.median(low) / whole.median(high))
+    red -= CAUTION * math.sqrt(whole.variance(low) + whole.variance(high))
+    growth = bright.median(upper) / dark.median(upper)
+    spread = math.sqrt(dark.variance(upper) + bright.variance(upper))
+    level, error = math.sqrt(whole.median(upper)), math.sqrt(whole.variance(upper)) / 2
+    return ResidualCheck(level, error, math.exp(red), growth, spread)

@@ -75,6 +75,10 @@ class Stabiliser(abc.ABC):
         """Return where constant regions, (*shape), may be noise all the same; None if nowhere."""
         return None
 
+    def share_out_of_reach(self, y: NDArray[Any]) -> float:
+        """Return the share of the entries of y that no signal with this noise makes."""
+        return 0.0
+
     def crop(self, place: tuple[slice, ...]) -> Stabiliser:
         """Return the stabiliser of a part of the data."""
         return self

@@ -23,6 +23,11 @@ from .windows import TINY, WindowSet, frequency_sums, normalise, relative_freque
 
 # Sides of the windows by the number of axes, with a taper for signals, so that tones stay at their own frequency.
 BLOCK_SIDES = {1: 128, 2: 8, 3: 4}
+# The side in short signals, so that at most half of the windows are called flat. If all are, a chirp may be everywhere.
+SHORT_SIDE = 64
+# Shortest signal. Of some 75 mixtures of three or four chirps, 7 times the noise, nearly half are called correlated
+# with 512 samples, a tenth with 1000, none with 2048; blurred noise on steps is found in 40%, 90% and all cases.
+MIN_SAMPLES = 900
 # Ends of the lower, the middle and the high band of relative frequencies. Below the first, all windows hold signal.
 BANDS = (0.25, 0.5), (0.5, 0.75), (0.75, 1.01)
 # Fewest windows that are called flat, if they did not overlap: fewer make the ratio of powers uncertain by more than
@@ -67,7 +72,7 @@ def whiteness(y: Floats) -> Whiteness | None:
     Returns
     -------
     Whiteness or None
-        None if there are too few windows without constant parts.
+        None if there are too few windows without constant parts, or fewer than 900 samples of a signal.
 
     Notes
     -----
@@ -76,6 +81,8 @@ def whiteness(y: Floats) -> Whiteness | None:
     a tone, which fills few of them, does not count. Texture of relative spread s from window to window explains at most
     the share `MAX_TEXTURE_MEAN` s of a power; see `excess_variability`.
     """
+    if y.ndim == 1 and y.size < MIN_SAMPLES:
+        return None
     windows = _windows(normalise(y)[0])
     energy = np.square(windows.coefficients)
     ndim = len(windows.block)
@@ -92,6 +99,8 @@ def whiteness(y: Floats) -> Whiteness | None:
 def _windows(y: Floats) -> WindowSet:
     """Return the windows that are compared: those near a clip limit are left out."""
     sides = tuple(min(BLOCK_SIDES[y.ndim], n) for n in y.shape)
+    if y.ndim == 1 and y.size < 2 * MIN_FLAT[1] * BLOCK_SIDES[1]:
+        sides = (SHORT_SIDE,)
     windows = window_set(y, range(y.ndim), sides, 4, tapered=y.ndim == 1)
     limits = [limit for limit in find_clip_limits(y) if math.isfinite(limit)]
     return windows.away_from(limits, NEAR_DISTANCE * sample_level(y)) if limits else windows

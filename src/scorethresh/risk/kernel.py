@@ -191,10 +191,11 @@ def kernel_sums(
     bounds[0] = points.size
     for p, start in enumerate(factor.starts, start=1):
         bounds[p] = np.searchsorted(start, sample.nodes)
+    exact = sample.cells is None
     return _kernels.kernel_sums(
         sample.nodes / sigma,
         np.ascontiguousarray(sample.weights, dtype=np.float64),
         points,
-        _kernels.CutGaussian(bandwidth, REACH_EXACT if sample.cells is None else REACH),
+        _kernels.CutGaussian(bandwidth, REACH_EXACT if exact else REACH, 0.0 if exact else BANDWIDTHS_PER_CELL),
         _kernels.PiecewiseQuadratic(bounds, factor.coefficients),
     )

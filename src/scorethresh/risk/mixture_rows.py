@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels import fit_mixture
+from .._kernels import fit_mixture_rows
 from .._threads import thread_map
 from .._validate import Array
 from ..rules import Rule
@@ -30,7 +30,10 @@ ROWS_AT_ONCE = 64
 
 
 class RowChoices(NamedTuple):
-    """Of every row, in units of its noise level: the threshold, risk and degrees of freedom there, and the misfit."""
+    """Of every row, in units of its noise level: the threshold, risk and degrees of freedom there, and the misfit.
+
+    Misfits are 0 unless they were asked for.
+    """
 
     thresholds: Array
     risks: Array
@@ -57,7 +60,7 @@ def _table(rule: Rule, size: int) -> _Table:
     return _Table(thresholds, risk, np.concatenate([found.dof, np.zeros((1, means.size))]))
 
 
-def choose_rows(z: Array, rule: Rule, null: float) -> RowChoices:
+def choose_rows(z: Array, rule: Rule, null: float, *, misfits: bool = False) -> RowChoices:
     """Choose a threshold for every row of `z`, (rows, entries), data with noise of level 1.
 
     Parameters
@@ -68,34 +71,31 @@ def choose_rows(z: Array, rule: Rule, null: float) -> RowChoices:
         On entries; must be hashable.
     null : float
         As in `Mixture`.
+    misfits : bool
+        Whether to compare the fits with the data, which takes as long as a fit of sparse data.
     """
     parts = [z[k : k + ROWS_AT_ONCE] for k in range(0, len(z), ROWS_AT_ONCE)]
-    found = thread_map(lambda part: _choose(part, rule, null), parts)
+    found = thread_map(lambda part: _choose(np.ascontiguousarray(part), rule, null, misfits=misfits), parts)
     return RowChoices(*(np.concatenate(some) for some in zip(*found, strict=True)))
 
 
-def _choose(z: Array, rule: Rule, null: float) -> RowChoices:
+def _choose(z: Array, rule: Rule, null: float, *, misfits: bool) -> RowChoices:
     count, size = z.shape
     table = _table(rule, size)
     magnitudes = np.abs(z)
     last = table.thresholds[-2] + FITTED_BEYOND
     near = magnitudes <= last
-    counts, sums = _histograms(magnitudes, near, int(last / BIN) + 2)
-    masses, misfits = np.zeros((count, table.risk.shape[1])), np.zeros(count)
-    means: Array = SPACING * np.arange(masses.shape[1], dtype=np.float64)
-    clear = np.sqrt(2 * np.log(size)) + CLEAR
-    for k in range(count):
-        used = np.flatnonzero(counts[k])
-        if used.size:
-            averages = sums[k, used] / counts[k, used]
-            columns = _columns(float(averages.max()))
-            first = max(int(np.searchsorted(np.arange(columns) * SPACING, clear)), 1)
-            fit = fit_mixture(
-                averages, counts[k, used], columns=columns, spacing=SPACING, null=null, clear=first, close=CLOSE
-            )
-            masses[k, :columns] = fit.probabilities * counts[k, used].sum()
-            atoms = np.flatnonzero(fit.probabilities)
-            misfits[k] = distribution_misfit(averages, counts[k, used], means[atoms], masses[k, atoms])
+    masses = fit_mixture_rows(
+        magnitudes,
+        last=last,
+        bin_width=BIN,
+        columns=table.risk.shape[1],
+        spacing=SPACING,
+        null=null,
+        clear=np.sqrt(2 * np.log(size)) + CLEAR,
+        close=CLOSE,
+    ).masses
+    found = _misfits(magnitudes, near, int(last / BIN) + 2, masses) if misfits else np.zeros(count)
     risk, dof = masses @ table.risk.T, masses @ table.dof.T
     # Entries beyond the fit, at their average: all rules leave them as they are, but for infinity.
     beyond = size - near.sum(axis=1)
@@ -108,12 +108,17 @@ def _choose(z: Array, rule: Rule, null: float) -> RowChoices:
         risk[some, -1] += beyond[some] * np.square(average)
     best = _within_noise(magnitudes, table.thresholds, risk)
     rows = np.arange(count)
-    return RowChoices(table.thresholds[best], risk[rows, best], dof[rows, best], misfits)
+    return RowChoices(table.thresholds[best], risk[rows, best], dof[rows, best], found)
 
 
-def _columns(largest: float) -> int:
-    """Return how many means there are up to two steps beyond the largest magnitude, as `fit_means` counts them."""
-    return int(np.arange(0.0, largest + 2 * SPACING, SPACING).size)
+def _misfits(magnitudes: Array, near: NDArray[np.bool_], bins: int, masses: Array) -> Array:
+    """Return the misfit of every row, given the number of entries that have each mean."""
+    counts, sums = _histograms(magnitudes, near, bins)
+    out = np.zeros(len(masses))
+    for k in np.flatnonzero(counts.any(axis=1)):
+        used, atoms = np.flatnonzero(counts[k]), np.flatnonzero(masses[k])
+        out[k] = distribution_misfit(sums[k, used] / counts[k, used], counts[k, used], SPACING * atoms, masses[k, atoms])
+    return out
 
 
 def _histograms(magnitudes: Array, near: NDArray[np.bool_], bins: int) -> tuple[Array, Array]:

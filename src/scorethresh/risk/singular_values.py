@@ -268,11 +268,13 @@ def shrink_stack(spikes: Array, ranks: Any, m: Any, n: Any) -> tuple[Array, Arra
     with np.errstate(divide="ignore", invalid="ignore"):
         root_slope = np.where(root > 0, 2 * spikes * (spikes**2 - rows - columns) / root, 0.0)
     x = spikes[..., :, None] ** 2 - spikes[..., None, :] ** 2
-    near = 4 * spikes[..., :, None] * spikes[..., None, :]
     both = kept[..., :, None] & kept[..., None, :] & ~np.eye(spikes.shape[-1], dtype=bool)
-    pair = np.where(both, x / (x**2 + near), 0.0).sum(axis=-1)
-    bend = 2 * spikes[..., :, None] * (near - x**2) - 4 * spikes[..., None, :] * x
-    pair_slope = np.where(both, bend / (x**2 + near) ** 2, 0.0).sum(axis=-1)
+    inverse = both / (x**2 + 4 * spikes[..., :, None] * spikes[..., None, :])
+    share = x * inverse
+    pair = share.sum(axis=-1)
+    # The derivative of x/(x^2 + 4 s_i s_j) by s_i is 2 s_i (1/d - 2 x^2/d^2) - 4 s_j x/d^2, d the denominator.
+    curved = inverse.sum(axis=-1) - 2 * np.einsum("...ij,...ij->...i", share, share)
+    pair_slope = 2 * spikes * curved - 4 * np.einsum("...ij,...ij,...j->...i", share, inverse, spikes)
     values = (root - 1) / spikes - 2 * spikes * pair
     slopes = (root_slope - (root - 1) / spikes) / spikes - 2 * (pair + spikes * pair_slope)
     inside = (values > 0) & (values < spikes)

@@ -125,7 +125,7 @@ def select_many(
     elif _is_fast(rows, method, options):
         _validate.finite(rows)
         z = rows.reshape(len(rows), -1).astype(np.float64) / levels[:, None]
-        chosen = choose_rows(z, rule, method.null)
+        chosen = choose_rows(z, rule, method.null, misfits=True)
         numbers = chosen.thresholds * levels, chosen.risks * levels**2, chosen.dof
         batch = SelectionBatch(*numbers, chosen.misfits, rule, data, axis, one)
     else:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _validate
 from .._arrays import Floats
+from .._containers import in_units, run_inside
 from .._progress import Progress
 from ..noise.gaussian import GaussianNoise, observe
 from ..risk.black_box import BlackBox
@@ -168,8 +169,14 @@ def select_parameter(
     >>> bool(abs(chosen.risk - loss) < 3 * chosen.stderr)
     True
     """
+    options = {"noise": noise, "X": X, "step": step, "probes": probes, "seed": seed, "n_jobs": n_jobs}
+    inside = run_inside(
+        y, sigma, lambda a, s: select_parameter(estimator, a, parameters, sigma=s, progress=progress, **options)
+    )
+    if inside is not None:
+        return inside  # type: ignore[no-any-return]
     tunable, space = as_tunable(estimator, X), as_space(parameters)
-    values, gaussian, weights, restore = observe(y, noise, sigma)
+    values, gaussian, weights, restore = observe(y, noise, in_units(sigma, None))
     plan = ProbePlan.make(values, step=step, probes=probes, seed=seed)
     wide = plan if step is not None else dataclasses.replace(plan, step=comparing_step(entries(values)))
     trial = Trial(tunable, values, gaussian, weights, wide)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._validate import Array
 
@@ -96,7 +95,7 @@ class ParameterSelection:
     ----------
     parameter : object
         The parameter, as the estimator takes it; a dict if parameters were named.
-    estimate : ndarray
+    estimate : ndarray, or what y is
         The estimate at that parameter, from y itself, with the shape of y.
     risk, stderr : float
         The estimated risk, summed over the entries, in units of y squared; and its standard error, as an estimate of
@@ -119,7 +118,7 @@ class ParameterSelection:
     """
 
     parameter: Any
-    estimate: NDArray[Any]
+    estimate: Any
     risk: float
     stderr: float
     dof: float

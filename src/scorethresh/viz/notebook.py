@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._containers import values_of
 from .._rounding import plain, with_error
 from ..denoising.result import Denoised
 from ..inverse.result import Restored
@@ -37,13 +38,14 @@ def denoised_html(found: Denoised) -> str:
 
 def restored_html(found: Restored) -> str:
     """Return a small picture of the estimate, the verdict and the numbers as HTML."""
+    estimate = values_of(found.estimate)
     rows = [
-        *_data_row(found.estimate),
+        *_data_row(estimate),
         ("noise level σ", plain(found.sigma)),
         ("predicted squared error of A x", with_error(found.predicted_mse, found.stderr)),
         ("determined by the data", f"{found.determined:.0%}"),
     ]
-    return _html(*_thumbnail(found.estimate), rows, found.verdict)
+    return _html(*_thumbnail(estimate), rows, found.verdict)
 
 
 def selection_html(found: Selection) -> str:

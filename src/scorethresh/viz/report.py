@@ -8,7 +8,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,6 +60,7 @@ def write_report(
     *,
     name: str = "",
     part_names: Sequence[str] = (),
+    strength: float = 1.0,
 ) -> None:
     """Write an HTML page about denoised data.
 
@@ -77,6 +78,8 @@ def write_report(
         The title, such as the name of a file.
     part_names : sequence of str
         Of a stack, what each part is called. By default ``page 1`` and so on.
+    strength : float
+        Where the slider of the strength stands, 0 to 1. At 1 the estimate is shown.
 
     See Also
     --------
@@ -91,6 +94,33 @@ def write_report(
     256 of a volume, up to 12 parts of a stack, 2^18 samples of a signal. The last of three axes is displayed as colours
     if it has 3 or 4 entries. What was chosen is told of the middle part of a stack.
     """
+    page = report_page(y, denoiser, found, name=name, part_names=part_names, strength=strength)
+    target = Path(path)
+    beside = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(page, encoding="utf-8")
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def report_page(
+    y: Any,
+    denoiser: Denoiser,
+    found: Denoised | Sequence[Denoised],
+    *,
+    name: str = "",
+    part_names: Sequence[str] = (),
+    strength: float = 1.0,
+    panel: str = "",
+) -> str:
+    """Return the page that `write_report` writes, with the same parameters.
+
+    Parameters
+    ----------
+    panel : str
+        HTML of controls above the report, for a page that a server gives out. It may ask that server for more.
+    """
     results = list(map(without_container, [found] if isinstance(found, Denoised) else found))
     arrays = list(map(values_of, [y] if isinstance(found, Denoised) else y))
     if not results or len(results) != len(arrays):
@@ -99,17 +129,22 @@ def write_report(
     for a, result in zip(arrays, results, strict=True):
         check_same_shape(a, result.estimate)
     names = list(part_names) or [f"page {k + 1} of {len(results)}" for k in range(len(results))]
-    fields = _fields(arrays, denoiser, results, names, name)
-    folder = Path(__file__).with_name("page")
-    files = {kind: (folder / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")}
-    page = re.sub(r"\{\{(\w+)\}\}", lambda match: (fields | files)[match[1]], files["html"])
-    target = Path(path)
-    beside = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(page, encoding="utf-8")
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
+    fields = _fields(arrays, denoiser, results, names, name) | {
+        "strength": f"{100 * strength:.0f}",
+        "panel": panel,
+        "connect": "; connect-src 'self'" if panel else "",
+    }
+    return fill_template("report.html", fields | {kind: page_file(f"report.{kind}") for kind in ("css", "js")})
+
+
+def page_file(name: str) -> str:
+    """Return a file of the page."""
+    return (Path(__file__).with_name("page") / name).read_text(encoding="utf-8")
+
+
+def fill_template(name: str, fields: Mapping[str, str]) -> str:
+    """Return a file of the page with ``{{field}}`` replaced; what is put in is not looked at again."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: fields[match[1]], page_file(name))
 
 
 def _fields(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._containers import values_of
 from ..inverse.result import RestorationStep, Restored
 from . import page_text
 from .pictures import data_uri, display_axis, displayed, value_range
@@ -96,17 +97,16 @@ def write_restoration_report(
     -----
     The page needs no other file and no network. Of large data the middle is displayed, 1024 entries along each axis.
     """
-    before, after = (
-        displayed(_middle(np.asarray(a)), display_axis(np.shape(a), channel_axis)) for a in (y, found.estimate)
-    )
+    y, estimate = values_of(y), values_of(found.estimate)
+    before, after = (displayed(_middle(np.asarray(a)), display_axis(np.shape(a), channel_axis)) for a in (y, estimate))
     limits = value_range(after)
-    same = np.iscomplexobj(y) == np.iscomplexobj(found.estimate)
+    same = np.iscomplexobj(y) == np.iscomplexobj(estimate)
     fields = {
         "verdict": html.escape(found.verdict),
         "before": data_uri(before, limits if same else value_range(before)),
         "after": data_uri(after, limits),
         "before_shape": " x ".join(map(str, np.shape(y))),
-        "after_shape": " x ".join(map(str, found.estimate.shape)),
+        "after_shape": " x ".join(map(str, estimate.shape)),
         "rows": "\n".join(_row(k, step, chosen=k == found.step) for k, step in enumerate(found.trace)),
         "versions": html.escape(page_text.versions()),
     }

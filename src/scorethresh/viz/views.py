@@ -109,7 +109,7 @@ def missing_entries(y: Any, denoiser: Denoiser) -> NDArray[np.bool_] | None:
 
 def error_of_channels(found: Denoised, shape: tuple[int, ...], axis: int | None) -> Array:
     """Return the map of the predicted squared error without the axis of channels, and with all others."""
-    error = found.error_map()
+    error: Array = found.error_map()
     if error.ndim < len(shape):
         if axis is not None:
             return error

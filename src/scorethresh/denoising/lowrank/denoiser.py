@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._containers import in_order, in_units, run_inside, values_of
+from ..._lazy_data import axis_of
 from ..._progress import Progress
 from ..._threads import one_blas_thread
 from ..._validate import AssumptionWarning
@@ -48,14 +50,14 @@ class LowRankDenoiser:
 
     sigma: Any = None
     noise: Any = "white"
-    series_axis: int = -1
+    series_axis: Any = -1
     patch: Any = None
     step: Any = None
     mask: Any = None
     progress: bool | float = False
 
     def __post_init__(self) -> None:
-        _, sigma = as_series_noise(self.noise, self.sigma)
+        _, sigma = as_series_noise(self.noise, values_of(self.sigma))
         if sigma is not None and np.ndim(sigma) == 0:
             level_map(sigma, ())
 
@@ -78,8 +80,13 @@ class LowRankDenoiser:
             If the noise level cannot be told, if the series is not of low rank, if the predicted error is negative, or
             if y looks like magnitudes of complex data.
         """
-        series = read_series(y, self.series_axis, self.mask)
-        model, sigma = as_series_noise(self.noise, self.sigma)
+        mask = values_of(in_order(self.mask, y))
+        named = {"series_axis": axis_of(y, self.series_axis), "mask": mask}
+        inside = run_inside(y, self.sigma, lambda a, sigma: dataclasses.replace(self, **named, sigma=sigma).run(a))
+        if inside is not None:
+            return inside  # type: ignore[no-any-return]
+        series = read_series(y, self.series_axis, mask)
+        model, sigma = as_series_noise(self.noise, in_units(self.sigma, None))
         shape = series.valid.shape
         given = None if sigma is None else np.broadcast_to(level_map(sigma, shape, series.valid), shape)
         grids = candidate_grids(self.patch, self.step, shape)
@@ -135,12 +142,12 @@ def denoise_lowrank(
     *,
     sigma: Any = None,
     noise: Any = "white",
-    series_axis: int = -1,
+    series_axis: int | str = -1,
     patch: Any = None,
     step: Any = None,
     mask: Any = None,
     progress: bool | float = False,
-) -> NDArray[Any]:
+) -> Any:
     """Remove noise from a series of images or volumes: diffusion and functional MRI, hyperspectral cubes, videos.
 
     Parameters
@@ -154,8 +161,8 @@ def denoise_lowrank(
     noise : {"white", "rician", "poisson", "camera", "speckle"} or NoiseModel
         The noise, as in `denoise`. ``"rician"`` is for magnitudes of complex data; `RicianNoise` takes the number of
         coils. Noise that depends on the signal is made even by a transform, and estimates are turned back without bias.
-    series_axis : int
-        The axis of the series: directions, time, wavelengths.
+    series_axis : int or str
+        The axis of the series: directions, time, wavelengths. Its name, if y is a DataArray.
     patch : int or tuple of int, optional
         The size of the patches along the other axes. By default the one of least estimated risk on samples of y: 3, 4
         or 5 for volumes, 4, 6 or 8 for images.
@@ -170,8 +177,8 @@ def denoise_lowrank(
 
     Returns
     -------
-    ndarray
-        With the shape and dtype of y; a masked array if y is one.
+    ndarray, or what y is
+        With the shape and dtype of y. Masked arrays, DataArrays and quantities stay what they are.
 
     See Also
     --------

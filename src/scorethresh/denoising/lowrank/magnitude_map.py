@@ -84,7 +84,8 @@ def _levels_of(
     else:
         scale = block.cut(levels[block.region])
         found = patch_levels(transform.forward(y / scale[..., None]), valid, doubted=doubted)
-        unit = _mean(scale[..., None], valid)
+        # A patch without valid entries has no level, and any unit will do.
+        unit = np.where(valid.any(axis=1, keepdims=True), _mean(scale[..., None], valid), 1.0)
         expected = tables.transformed.variance(
             np.interp(means / unit, tables.magnitudes.means, tables.transformed.means)
         )

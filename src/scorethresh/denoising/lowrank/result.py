@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._arrays import Floats
+from ..._containers import values_of
 from ..._validate import Array
 from .evened import SeriesWayBack
 from .measured import MeasuredSeries
@@ -31,7 +31,7 @@ class LowRankDenoised:
 
     Attributes
     ----------
-    estimate : ndarray
+    estimate : ndarray, or what y is
         The denoised series, with the shape, dtype and units of y. Entries that were masked, NaN or constant are as
         they were.
     sigma : ndarray
@@ -55,7 +55,7 @@ class LowRankDenoised:
     LowRankDenoiser : makes it.
     """
 
-    estimate: NDArray[Any]
+    estimate: Any
     sigma: Array
     rank: Array
     predicted_mse: float
@@ -88,7 +88,7 @@ class LowRankDenoised:
         known = self.sigma > 0
         if not known.any():
             return np.full(self.sigma.shape, np.nan)
-        volumes = self.estimate.size / self.sigma.size * (2 if np.iscomplexobj(self.estimate) else 1)
+        volumes = self.estimate.size / self.sigma.size * (2 if np.iscomplexobj(values_of(self.estimate)) else 1)
         count = self._around(known.astype(float))
         risk, filtered, noise = (
             self._around(np.where(known, a, 0.0)) / np.maximum(count, 1e-12)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._arrays import Floats
+from ..._kernels import MOST_SIDE, symmetric_eigen
 from ..._normal import phi
 from ..._validate import Array
 from ...noise.bulk import spike_root
@@ -46,9 +47,14 @@ class PatchEstimate:
 def _centred(y: Floats, valid: NDArray[np.bool_]) -> tuple[Floats, Floats, Array]:
     """Return the patches less their mean over the valid entries, the mean, and the number of valid entries."""
     count = valid.sum(axis=1)
-    shown = np.where(valid[..., None], y, 0.0)
+    shown = _shown(y, valid)
     mean = shown.sum(axis=1, keepdims=True) / np.maximum(count, 1)[:, None, None]
-    return np.where(valid[..., None], shown - mean, 0.0), mean, count
+    return _shown(shown - mean, valid), mean, count
+
+
+def _shown(values: Floats, valid: NDArray[np.bool_]) -> Floats:
+    """Return the values, 0 where entries are not valid."""
+    return values if valid.all() else np.where(valid[..., None], values, 0.0)
 
 
 def _gram(y: Floats) -> Floats:
@@ -58,10 +64,25 @@ def _gram(y: Floats) -> Floats:
     return out
 
 
+def _eigen(matrices: Floats) -> tuple[Array, Floats]:
+    """Return eigenvalues, descending, and eigenvectors, as columns, of Hermitian matrices."""
+    if matrices.dtype == np.float64 and matrices.shape[1] <= MOST_SIDE:
+        found = symmetric_eigen(matrices)
+        return found.values, np.swapaxes(found.vectors, 1, 2)
+    values, vectors = np.linalg.eigh(matrices)
+    return values[:, ::-1], vectors[:, :, ::-1]
+
+
+def _squared(a: Floats) -> Array:
+    """Return squared magnitudes."""
+    out: Array = np.square(a.real)
+    return out + np.square(a.imag) if np.iscomplexobj(a) else out
+
+
 def gram_eigenvalues(y: Floats, valid: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Return the squared singular values of patches less their mean, descending, and the number of valid entries."""
     centred, _, count = _centred(y, valid)
-    return np.maximum(np.linalg.eigvalsh(_gram(centred))[:, ::-1], 0.0), count
+    return np.maximum(_eigen(_gram(centred))[0], 0.0), count
 
 
 def shrink_patches(y: Floats, valid: NDArray[np.bool_]) -> PatchEstimate:
@@ -87,25 +108,23 @@ def shrink_patches(y: Floats, valid: NDArray[np.bool_]) -> PatchEstimate:
     vectors of the bulk are random: their mean ``g`` serves them all. So is where the jump at the edge happens.
     """
     centred, mean, count = _centred(y, valid)
-    eigenvalues, vectors = np.linalg.eigh(_gram(centred))
-    spectrum = _shrink_spectrum(np.sqrt(np.maximum(eigenvalues[:, ::-1], 0.0)), count, y)
+    eigenvalues, vectors = _eigen(_gram(centred))
+    spectrum = _shrink_spectrum(np.sqrt(np.maximum(eigenvalues, 0.0)), count, y)
     spikes, values, rank = spectrum.spikes, spectrum.values, spectrum.rank
-    leading = vectors[:, :, : -spikes.shape[1] - 1 : -1]
+    leading = vectors[:, :, : spikes.shape[1]]
     ratio = (values / spikes)[:, None]
     if y.shape[2] <= y.shape[1]:
         projected = centred @ leading
-        left, right = np.abs(projected / spikes[:, None]) ** 2, np.abs(leading) ** 2
+        left, right = _squared(projected / spikes[:, None]), _squared(leading)
         shrunk = (projected * ratio) @ np.swapaxes(leading, 1, 2).conj()
     else:
         projected = np.swapaxes(leading, 1, 2).conj() @ centred
-        left, right = np.abs(leading) ** 2, np.swapaxes(np.abs(projected / spikes[..., None]) ** 2, 1, 2)
+        left, right = _squared(leading), np.swapaxes(_squared(projected / spikes[..., None]), 1, 2)
         shrunk = (leading * ratio) @ projected
     share = 1 / np.maximum(count, 1)[:, None]
     of_entries = _spread(left, spectrum.left, rank, 1 - share) + (y.shape[2] + spectrum.jump[:, None]) * share
     of_volumes = _spread(right, spectrum.right, rank, 1.0) + 1 + spectrum.jump[:, None] / y.shape[2]
-    return PatchEstimate(
-        np.where(valid[..., None], shrunk + mean, 0.0), np.where(valid, of_entries, 0.0), of_volumes, rank
-    )
+    return PatchEstimate(_shown(shrunk + mean, valid), np.where(valid, of_entries, 0.0), of_volumes, rank)
 
 
 def _spread(leverage: Array, gains: tuple[Array, Array], rank: NDArray[np.int64], whole: Any) -> Array:
@@ -186,14 +205,13 @@ def _gains(s: Array, spikes: Array, values: Array, own: Array, sizes: tuple[Any,
     The gain is the sum over j of ``(s_i a_i - s_j a_j)/(s_i^2 - s_j^2)``, with `own` for ``j = i``.
     """
     rank, size = sizes
-    most = spikes.shape[1]
+    most, index = spikes.shape[1], np.arange(s.shape[1])
     kept = np.arange(most) < rank[:, None]
-    weighted = spikes * values
-    x = spikes[:, :, None] ** 2 - spikes[:, None, :] ** 2
-    both = kept[:, :, None] & kept[:, None, :] & (x != 0)
-    among = np.where(both, (weighted[:, :, None] - weighted[:, None, :]) / np.where(both, x, 1.0), 0.0).sum(axis=2)
-    index = np.arange(s.shape[1])
-    bulk = kept[:, :, None] & ((index >= rank[:, None]) & (index < size[:, None]))[:, None, :]
-    gap = np.where(bulk, spikes[:, :, None] ** 2 - s[:, None, :] ** 2, 1.0)
-    rest = np.where(bulk, weighted[:, :, None] / gap, 0.0).sum(axis=2)
-    return np.where(kept, own + among + rest, 0.0), rest.sum(axis=1)
+    weighted = np.where(kept, spikes * values, 0.0)
+    gap = spikes[:, :, None] ** 2 - s[:, None, :] ** 2
+    # The same value, and ties, have no gap.
+    counted = kept[:, :, None] & (index < size[:, None])[:, None, :] & (gap != 0)
+    inverse = counted / np.where(counted, gap, 1.0)
+    among = weighted * inverse.sum(axis=2) - np.einsum("bij,bj->bi", inverse[:, :, :most], weighted)
+    rest = np.einsum("bi,bij,bj->b", weighted, inverse, (index >= rank[:, None]).astype(float), optimize=True)
+    return np.where(kept, own + among, 0.0), rest

@@ -18,8 +18,9 @@ from .shrinkage import shrink_patches
 
 __all__ = ["BLOCK_BYTES", "PatchSums", "denoise_patches", "regions_of"]
 
-# Bytes of the patches that a thread treats at once. Smaller ones cost time for each call, larger ones memory.
-BLOCK_BYTES = 16 << 20
+# Bytes of the patches that a thread treats at once. From 2 to 8 MB the time changes by less than a tenth; smaller
+# blocks cost time for each call, larger ones leave the cache.
+BLOCK_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, eq=False)
