@@ -46,6 +46,9 @@ def simplex_minimum(gram: Array, divergences: Array) -> Array:
     There are few experts, so every set of those with positive weight is tried.
     """
     count = len(divergences)
+    # In units near 1, which the weights' sum of 1 has. A power of 2 makes the result the same in all units.
+    exponent = -math.frexp(float(np.trace(gram)))[1]
+    gram, divergences = np.ldexp(gram, exponent), np.ldexp(divergences, exponent)
     best, least = np.full(count, 1 / count), np.inf
     for chosen in itertools.chain.from_iterable(itertools.combinations(range(count), n + 1) for n in range(count)):
         index = list(chosen)

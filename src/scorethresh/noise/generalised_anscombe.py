@@ -131,12 +131,13 @@ class GeneralisedAnscombe(Stabiliser):
         return LocalNoise(self._table.variance(means), np.square(self.slope(means)))
 
     def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
-        """Return the noise variance at the local mean, plus 3/8 of an electron: the square of the slope."""
+        """Return the noise variance at the local mean, plus 3/8: the square of the slope, in electrons."""
         from scipy.ndimage import uniform_filter
 
         means = y[:, 0].mean(axis=0, dtype=np.float64) if channel is None else y[channel, 0].astype(np.float64)
         known = means if missing is None else np.where(missing, self.offset, means)
-        weights: Floats = self.variance_of(uniform_filter(known, MEAN_BOX)) + 0.375 / self.gain**2
+        electrons = np.maximum(uniform_filter(self.gain * (known - self.offset), MEAN_BOX), 0.0)
+        weights: Floats = electrons + (self.read**2 + 0.375)
         return weights.astype(np.float32)
 
     def moments(self, y: NDArray[Any], valid: NDArray[np.bool_] | None) -> Moments:

@@ -171,7 +171,10 @@ class MagnitudeTransform(Stabiliser):
         return out
 
     def _weight(self, values: Floats) -> Array:
-        return self.sigma**2 * np.interp(values, self._tables.transformed.means, self._tables.weights)
+        return self.sigma**2 * self._unit_weight(values)
+
+    def _unit_weight(self, values: Floats) -> Array:
+        return np.interp(values, self._tables.transformed.means, self._tables.weights)
 
     def level_at(self, means: Floats) -> Array:
         """Return the noise level of a part, which is that of large magnitudes."""
@@ -183,14 +186,15 @@ class MagnitudeTransform(Stabiliser):
         return LocalNoise(self._tables.transformed.variance(means), self._weight(means))
 
     def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
-        """Return the weights of squared errors at local means."""
+        """Return the weights of squared errors at local means, in units of the noise level."""
         chosen = y if channel is None else y[channel : channel + 1]
-        return self._weight(self._local(chosen, missing)).astype(np.float32)
+        weights: Floats = self._unit_weight(self._local(chosen, missing))
+        return weights.astype(np.float32)
 
     def moments(self, y: NDArray[Any], valid: NDArray[np.bool_] | None) -> Moments:
         """Return moments of the noise in valid entries, by the weights of squared errors at local means."""
-        weights = np.stack([self._weight(self._local(c[None], None if valid is None else ~valid)) for c in y])
-        weights = (weights if valid is None else weights[:, valid]) / self.sigma**2
+        weights = np.stack([self._unit_weight(self._local(c[None], None if valid is None else ~valid)) for c in y])
+        weights = weights if valid is None else weights[:, valid]
         return Moments(self.sigma, float(weights.mean()), float(np.square(weights).mean()))
 
     def _local(self, y: NDArray[Any], missing: NDArray[np.bool_] | None) -> Floats:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._arrays import Floats
 from .._validate import Array
 from .base import NoiseModel
+from .clipping import MEAN_BOX
 from .level import sample_level
 from .stabilisers import CURVE_ERROR, Moments, Stabiliser
 from .variance_line import fit_variance_line
@@ -85,6 +86,15 @@ class LogTransform(Stabiliser):
         """Return the noise level of y at means."""
         return np.maximum(means, self.least) / math.sqrt(self.looks)
 
+    def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
+        """Return the square of the local mean: the square of the slope, over that at the mean of the data."""
+        from scipy.ndimage import uniform_filter
+
+        means = y[:, 0].mean(axis=0, dtype=np.float64)
+        known = means if missing is None else np.where(missing, 0.0, means)
+        weights: Floats = np.square(np.maximum(uniform_filter(known, MEAN_BOX) / self.least, 1.0) * LEAST_SHARE)
+        return weights.astype(np.float32)
+
     def moments(self, y: NDArray[Any], valid: NDArray[np.bool_] | None) -> Moments:
         """Return moments of the noise in valid entries; powers of y are those of the mean, raised by the factor."""
         known = np.maximum((y if valid is None else y[:, :, valid]).astype(np.float64), 0.0)
@@ -114,8 +124,8 @@ class SpeckleNoise(NoiseModel):
     -----
     The logarithm makes the noise even. Its mean is ``log x + digamma(looks) - log(looks)``, which the inverse undoes
     exactly. `looks` is told by the noise level of the logarithm, whose square is ``trigamma(looks)``. Values below a
-    thousandth of the mean, zeros and negative ones included, are raised to that: such regions come out at least that
-    bright. With few looks the logarithm is skewed, and the predicted error is rough.
+    thousandth of the mean, zeros included, are raised to that: such regions come out at least that bright. Negative
+    values are refused: no factor makes them. With few looks the logarithm is skewed, and the predicted error is rough.
 
     References
     ----------
@@ -158,6 +168,11 @@ class SpeckleNoise(NoiseModel):
             what = "complex data" if y.shape[1] > 1 else f"a mean of {mean:g}"
             msg = f"speckle needs data that are positive in the mean, got {what}. Use noise='white'."
             raise ValueError(msg)
+        if known.min() < 0:
+            msg = f"speckle multiplies intensities, which are at least 0, got {known.min():g}. If such entries are "
+            raise ValueError(
+                msg + "missing, pass a mask, or NaN. If they are noise, use noise='camera'."
+            )
         least = LEAST_SHARE * mean
         if self.looks is not None:
             return LogTransform(self.looks, least)

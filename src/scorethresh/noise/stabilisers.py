@@ -97,10 +97,13 @@ class Stabiliser(abc.ABC):
 
     def local_noise(self, values: Floats, channel: int | None, tile: tuple[slice, ...]) -> LocalNoise:
         """Return the noise around an estimate (parts, *tile) of stabilised values."""
-        return LocalNoise(1.0, np.square(self.slope(values[0])))
+        return LocalNoise(1.0, np.square(self.slope(values[0].astype(np.float64))))
 
     def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
-        """Return how squared errors of stabilised values count in units of y: (*shape), None if all count alike."""
+        """Return how squared errors of stabilised values count in units of y: (*shape), None if all count alike.
+
+        A common factor does not matter, if it is the same for all parts of the data. Far from 1, single precision ends.
+        """
         from scipy.ndimage import uniform_filter
 
         means = y[:, 0].mean(axis=0, dtype=np.float32)

@@ -106,8 +106,10 @@ class VarianceLine:
 
     def relative_error(self, mean: float) -> float:
         """Return the relative standard error of the noise level at a mean."""
-        of_line = self.intercept_error**2 + 2 * mean * self.covariance + (mean * self.slope_error) ** 2
-        return math.sqrt(max(of_line, 0.0)) / (2 * max(float(self.variance(mean)), TINY))
+        variance = max(float(self.variance(mean)), TINY)  # fourth powers of some units overflow, so divide first
+        of_line = (self.intercept_error / variance) ** 2 + (mean * self.slope_error / variance) ** 2
+        of_line += 2 * (mean / variance) * (self.covariance / variance)
+        return math.sqrt(max(of_line, 0.0)) / 2
 
 
 class _Readings(NamedTuple):
