@@ -141,3 +141,25 @@ def test_a_batch_has_no_map_and_needs_samples(rng):
         st.denoise(y[:0], batch_axis=0)
     with pytest.raises(ValueError, match="batch_axis must be one of several axes of y"):
         st.denoise(y, batch_axis="time")
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_the_verdict_says_of_how_many_samples_it_holds(rng, pooled):
+    """A tone is nowhere flat, so nothing can be compared there. A batch was once said to fit without a look at it."""
+    steps = np.repeat([0.0, 9.0, -5.0, 3.0], 512)
+    tone = 20 * np.sin(np.arange(steps.size) * 0.3)
+    y = np.stack([steps, steps[::-1], tone]) + rng.normal(size=(3, steps.size))
+    found = st.Denoiser(sigma=1.0, choose="bands", batch_axis=0, pooled=pooled).run(y)
+    assert "White Gaussian noise fits what was removed. (In 2 of 3 samples.)" in found.verdict
+    assert "No region is flat enough to test that. (In 1 of 3 samples.)" in found.verdict
+
+
+@pytest.mark.parametrize("choose", ["bands", "fast"])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_every_sample_of_a_batch_is_judged(rng, choose, pooled):
+    y = rng.normal(size=(3, 4096))
+    y[1] *= 2
+    with pytest.warns(st.AssumptionWarning, match=r"too high.* \(In 2 of 3 samples.\)"):
+        found = st.Denoiser(sigma=2.0, choose=choose, batch_axis=0, pooled=pooled).run(y)
+    assert "too high" in found.verdict
+    assert "White Gaussian noise fits what was removed. (In 1 of 3 samples.)" in found.verdict

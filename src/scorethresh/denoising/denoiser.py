@@ -34,13 +34,10 @@ from .plan import FittedPlan, PlanOptions, fit_plan
 from .result import Denoised
 from .stabilise import Stabilised, stabilise
 from .tiles import DenoisedChannel, denoise_tiles, denoise_whole
-from .verdict import Verdict, judge
+from .verdict import NO_NOISE, Verdict, judge
 from .way_back import WayBack
 
 __all__ = ["Denoiser", "denoise"]
-
-# The verdict on data that stay as they are.
-NO_NOISE = "No noise was found. The data were left as they are."
 
 # How the thresholds of wavelet bands are chosen.
 CHOICES = {"blend": fit_bands, "fast": fit_bands, "bands": fit_bands, "global": fit_global}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,6 +26,7 @@ from .result import Denoised
 from .rows import Found, QuickDecisions, Row, ScoreDecisions, can_be_together, denoise_bands, finished, is_plain
 from .stabilise import stabilise
 from .tiles import tile_risk
+from .verdict import judge
 
 # Samples that are transformed at once: more save little, and take memory.
 ROWS_AT_ONCE = 256
@@ -45,8 +47,9 @@ def denoise_many(single: Any, y: Any, batch_axis: int, *, pooled: bool) -> Denoi
     Returns
     -------
     Denoised
-        Noise levels, predicted errors and their standard errors are arrays, one entry per sample. Plans and noise
-        models are those of the samples, one after the other. Bands and weights are left out.
+        Noise levels, predicted errors and their standard errors are arrays, one entry per sample. Plans
+        are those of the samples, one after the other; the noise model is that of the first. The verdict says of how
+        many samples it holds. Bands and weights are left out.
     """
     data = np.ma.asanyarray(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
     whole = isinstance(batch_axis, int | np.integer) and not isinstance(batch_axis, bool)
@@ -79,9 +82,15 @@ def denoise_many(single: Any, y: Any, batch_axis: int, *, pooled: bool) -> Denoi
         {},
         tuple(plan for some in found for plan in some.plans),
         noise=found[0].noise,
-        verdict=" ".join(failures) or f"No assumption visibly fails in {len(found)} samples.",
+        verdict=_verdict(found),
         warnings=failures,
     )
+
+
+def _verdict(found: Sequence[Found]) -> str:
+    """Return the verdicts on all samples, the most frequent first, each with the number of samples that it is on."""
+    counts = Counter(sentence for some in found for sentence in some.failures or (some.verdict,))
+    return " ".join(f"{text} (In {count} of {len(found)} samples.)" for text, count in counts.most_common())
 
 
 def _denoisers(single: Any, shape: tuple[int, ...], axis: int) -> list[Any]:
@@ -159,6 +168,7 @@ def _alone(denoiser: Any, row: Any, options: PlanOptions) -> Found:
         found.plans,
         found.noise,
         found.warnings,
+        found.verdict,
     )
 
 
@@ -208,7 +218,9 @@ def _pooled(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
         prediction = some.back.predict(sums, some.back.entry_sums(restored), plans[0].filter_ratio)
         noise = some.chosen.model.with_measured(some.back.stabiliser)
         sigma: Any = some.back.sigma
-        return Found(restored.estimate, sigma, prediction.mse, prediction.stderr, tuple(plans), noise)
+        verdict = judge(some.chosen, some.back, some.values[0], values[0])
+        mse, stderr = prediction.mse, prediction.stderr
+        return Found(restored.estimate, sigma, mse, stderr, tuple(plans), noise, verdict.failures, str(verdict))
 
     with one_blas_thread():
         for k, one in zip(noisy, thread_map(finish, range(len(known))), strict=True):

@@ -24,7 +24,7 @@ from .experts.fit_bands import fit_bands
 from .local import LocalExperts
 from .plan import BANDS_RATIOS, Plan, PlanOptions
 from .tiles import tile_risk
-from .verdict import judge
+from .verdict import NO_NOISE, judge
 from .way_back import WayBack
 
 
@@ -46,6 +46,7 @@ class Found(NamedTuple):
     plans: tuple[Plan, ...] = ()
     noise: Any = None
     failures: tuple[str, ...] = ()
+    verdict: str = NO_NOISE
 
 
 @dataclass(frozen=True)
@@ -134,4 +135,5 @@ def finished(row: Row, value: Floats, divergence: Floats, plan: Plan) -> Found:
     verdict = judge(row.chosen, back, row.values[0], value)
     noise = row.chosen.model.with_measured(back.stabiliser)
     sigma: Any = back.sigma
-    return Found(restored.estimate, sigma, prediction.mse, prediction.stderr, (plan,), noise, verdict.failures)
+    mse, stderr = prediction.mse, prediction.stderr
+    return Found(restored.estimate, sigma, mse, stderr, (plan,), noise, verdict.failures, str(verdict))

@@ -12,7 +12,7 @@ from .._arrays import Floats
 from ..noise.auto import MIN_RED
 from ..noise.base import ChosenNoise, NoiseModel
 from ..noise.clipping import near_clip_limits
-from ..noise.concentration import varies_too_little
+from ..noise.concentration import middle, varies_too_little
 from ..noise.level import sample_level
 from ..noise.models import CorrelatedNoise
 from ..noise.residual import ResidualCheck, check_residual
@@ -34,8 +34,8 @@ BEYOND = 4.0
 MIN_FACTOR = 0.3
 # Fewest entries from which a level that was given is doubted.
 MIN_ENTRIES = 4096
-# Entries of a crop that is read, at most: more take time and tell the same.
-MOST_ENTRIES = 1 << 18
+# The verdict on data that stay as they are.
+NO_NOISE = "No noise was found. The data were left as they are."
 
 
 _TOO_HIGH = (
@@ -70,7 +70,7 @@ def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) 
     if not chosen.model.judged:
         return Verdict(f"It was not tested whether {chosen.model.name} fits.", (), None)
     y, x = values[0], estimate[0]
-    place = tuple(slice(start, start + n) for start, n in middle(y.shape))
+    place = middle(y.shape)
     y, x = y[place], x[place]
     y = np.where(_comparable(back.crop(place)), y, np.nan)
     covariance = back.covariances[0]
@@ -99,13 +99,6 @@ def _comparable(back: WayBack) -> NDArray[np.bool_]:
     if not any(map(math.isfinite, back.clip_limits)):
         return out
     return out & ~near_clip_limits(back.y, back.stabiliser.level_at(back.y), back.clip_limits)
-
-
-def middle(shape: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return start and length, along each axis, of a crop of at most MOST_ENTRIES in the middle."""
-    side = int(MOST_ENTRIES ** (1 / len(shape)))
-    lengths = [min(n, max(side, MOST_ENTRIES * n // math.prod(shape) if len(shape) == 1 else side)) for n in shape]
-    return [((n - m) // 2, m) for n, m in zip(shape, lengths, strict=True)]
 
 
 def _failures(check: ResidualCheck, model: NoiseModel, ndim: int, *, told: bool) -> list[str]:

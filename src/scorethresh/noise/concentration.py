@@ -71,14 +71,19 @@ def varies_too_little(y: Floats, covariance: Covariance) -> bool:
     T. W. Anderson, The integral of a symmetric unimodal function over a symmetric convex set and some probability
     inequalities, Proceedings of the American Mathematical Society 6 (1955) 170-176, doi:10.2307/2032333.
     """
-    side = int(MOST_ENTRIES ** (1 / y.ndim))
-    starts = [max(n - side, 0) // 2 for n in y.shape]
-    y = y[tuple(slice(start, start + side) for start in starts)]
+    y = y[middle(y.shape)]
     step = rounding_step(y)
     shares = [*_of_windows(y, covariance)]
     if not math.isnan(step):  # values do not repeat at uneven steps
         shares += [s for axis in range(y.ndim) for lag in LAGS for s in _of_differences(y, axis, lag, covariance, step)]
     return any(share.excess > 0 for share in shares)
+
+
+def middle(shape: tuple[int, ...]) -> tuple[slice, ...]:
+    """Return the place of a crop of at most MOST_ENTRIES in the middle of data of a shape."""
+    side = round(MOST_ENTRIES ** (1 / len(shape)))
+    starts = [max(n - side, 0) // 2 for n in shape]
+    return tuple(slice(start, min(start + side, n)) for start, n in zip(starts, shape, strict=True))
 
 
 def _of_differences(y: Floats, axis: int, lag: int, covariance: Covariance, step: float) -> Iterator[_Share]:

@@ -170,9 +170,7 @@ class SpeckleNoise(NoiseModel):
             raise ValueError(msg)
         if known.min() < 0:
             msg = f"speckle multiplies intensities, which are at least 0, got {known.min():g}. If such entries are "
-            raise ValueError(
-                msg + "missing, pass a mask, or NaN. If they are noise, use noise='camera'."
-            )
+            raise ValueError(msg + "missing, pass a mask, or NaN. If they are noise, use noise='camera'.")
         least = LEAST_SHARE * mean
         if self.looks is not None:
             return LogTransform(self.looks, least)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
-from ..denoising.denoiser import NO_NOISE, Denoiser, named_bands, named_weights
+from ..denoising.denoiser import Denoiser, named_bands, named_weights
 from ..denoising.error_map import ErrorBlocks, joined
 from ..denoising.noise_sample import is_sampled
 from ..denoising.result import Denoised
+from ..denoising.verdict import NO_NOISE
 from ..denoising.way_back import EntrySums, WayBack
 from ..risk.prediction import RiskSums
 from .fit import Decisions, decide

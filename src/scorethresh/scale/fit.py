@@ -27,9 +27,10 @@ from ..denoising.stabilise import (
     sampled_covariances,
 )
 from ..denoising.tiles import local_estimate, local_margin
-from ..denoising.verdict import Verdict, judge, middle
+from ..denoising.verdict import Verdict, judge
 from ..denoising.way_back import WayBack
 from ..noise.base import ChosenNoise
+from ..noise.concentration import middle
 from ..noise.named import as_noise
 from ..noise.stabilisers import Scaling
 from .grid import Grid
@@ -202,7 +203,7 @@ def _crops(source: Source, facts: NoiseFacts, k: int, found: Statistics, first: 
 def _verdict(source: Source, chosen: ChosenNoise, facts: NoiseFacts, fitted: FittedPlan) -> Verdict:
     """Return whether the noise model holds, told by the middle of the data."""
     plan = fitted.plan
-    place = tuple(slice(start, start + n) for start, n in middle(source.shape))
+    place = middle(source.shape)
     step = plan.step
     margin = -(-(plan.reach + FILL_MARGIN) // step) * step
     aligned = tuple(slice(s.start // step * step, s.stop) for s in place)
