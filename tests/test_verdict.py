@@ -9,6 +9,7 @@ from scipy.ndimage import gaussian_filter
 
 import scorethresh as st
 from scorethresh.denoising.error_map import BLOCK_SIDES, block_sums, joined
+from scorethresh.noise.auto import AutoNoise
 from scorethresh.noise.covariance import White
 from scorethresh.noise.models import WhiteNoise
 from scorethresh.noise.outliers import find_outliers
@@ -199,3 +200,17 @@ def test_sums_over_blocks_do_not_depend_on_tiles(shape, rng):
     first = tuple(slice(0, BLOCK_SIDES[len(shape)]) for _ in shape)
     np.testing.assert_allclose(found[0][(0, *(0,) * len(shape))], (maps[0] * maps[3])[first].sum())
     assert found[0][3].sum() == maps[0].size
+
+
+@pytest.mark.parametrize(("blur", "warned"), [(0.0, False), (0.5, True)])
+def test_texture_that_grows_with_the_brightness_does_not_pass_for_noise_unnoticed(rng, blur, warned):
+    """Clean brick was changed by 1.8 grey levels without a warning. Noise of a camera is white, texture hardly ever."""
+    smooth = gaussian_filter(rng.normal(size=(256, 256)), 12)
+    light = 120 + 60 * smooth / np.abs(smooth).max()
+    fine = rng.normal(size=light.shape)
+    if blur:
+        fine = gaussian_filter(fine, blur)
+        fine /= fine.std()
+    found = AutoNoise().chosen_for((light + 0.003 * light**1.5 * fine)[None, None], None)
+    assert isinstance(found.model, st.CameraNoise | st.SpeckleNoise)
+    assert any("fine texture" in remark for remark in found.remarks) == warned

@@ -86,16 +86,24 @@ class AutoNoise(NoiseModel):
             parts = [np.where(outliers, np.nan, part) for part in parts]
         found = [w for w in map(whiteness, parts) if w is not None]
         unknown = missing if outliers is None else outliers if missing is None else outliers | missing
+        textured = any(w.textured > MIN_RED[y.ndim - 2] for w in found)
         for model in _candidates(y, missing, parts, found):
             if _possible(model, y, unknown):
-                return ChosenNoise(model, outliers)
-        remarks = (_TEXTURE,) if any(w.textured > MIN_RED[y.ndim - 2] for w in found) else ()
-        return ChosenNoise(white, outliers, remarks)
+                growing = textured and not isinstance(model, CorrelatedNoise)
+                return ChosenNoise(model, outliers, (_GROWING_TEXTURE,) if growing else ())
+        return ChosenNoise(white, outliers, (_TEXTURE,) if textured else ())
 
 
 _TEXTURE = (
     "Fine texture everywhere, or correlated noise: the data do not tell which. White noise was assumed, and its level "
     "may be too high or too low. If you know the noise, pass sigma=..., or noise='correlated'."
+)
+# On 11 development photographs noise of cameras reads 0.85 to 1.05, speckle of 15% 0.84 to 1.0 but for two of 1.4 and
+# 1.6. Clean brick reads 1.6, clean motorcycle 1.7.
+_GROWING_TEXTURE = (
+    "Noise that grows with the brightness, or fine texture that does: the data do not tell which. Noise was assumed. "
+    "If it is texture, it was blurred, and the error is larger than predicted. If you know the noise, pass sigma=... or "
+    "its model."
 )
 
 
