@@ -102,8 +102,8 @@ _TEXTURE = (
 # 1.6. Clean brick reads 1.6, clean motorcycle 1.7.
 _GROWING_TEXTURE = (
     "Noise that grows with the brightness, or fine texture that does: the data do not tell which. Noise was assumed. "
-    "If it is texture, it was blurred, and the error is larger than predicted. If you know the noise, pass sigma=... or "
-    "its model."
+    "If it is texture, it was blurred, and the error is larger than predicted. If you know the noise, pass sigma=..., "
+    "or its model."
 )
 
 
