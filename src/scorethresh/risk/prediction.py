@@ -121,7 +121,9 @@ def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Pr
     and bias. A noise level with the relative error r moves it by ``2 sigma^2 r``. That is much where the error is far
     smaller than the noise. A divergence with the relative error d moves it by ``2 divergence d``. That is much in large
     data, where the rest averages out. The divergence itself does not vary with the energy of the noise. It is the risk
-    of the best linear filter, to which the error has a ratio that is roughly known.
+    of the best linear filter, to which the error has a ratio that is roughly known. But it says nothing of a structure
+    that was taken for noise: one at the limit of detection has the energy ``2 sigma^2 log n``, which is much in little
+    data.
     """
     risk, divergence = (total / noise.count / noise.unit**2 for total in (sums.risk, sums.divergence))
     # Clipping took noise from the residual and from the estimate; undoing it gives the latter back.
@@ -129,7 +131,8 @@ def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Pr
     filtered = filter_ratio.ratio * max(divergence, 1e-300)
     of_risk = (2 * noise.fourth + 2 * math.sqrt(noise.fourth) * filtered) / noise.count
     of_risk += (2 * noise.second * noise.level_error) ** 2 + (2 * divergence * DIVERGENCE_ERROR) ** 2
-    of_filter = (filter_ratio.spread * filtered) ** 2
+    of_filter = (filter_ratio.spread**2 + (2 * noise.level_error) ** 2) * filtered**2
+    of_filter += (2 * noise.second * math.log(noise.count) / noise.count) ** 2
     mse = (risk * of_filter + filtered * of_risk) / (of_risk + of_filter)
     stderr = math.sqrt(of_risk * of_filter / (of_risk + of_filter))
     return Prediction(noise.unit**2 * mse, noise.unit**2 * stderr)
