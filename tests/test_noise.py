@@ -10,6 +10,7 @@ import scorethresh as st
 from helpers import texture
 from scorethresh.noise import windows
 from scorethresh.noise.level import measure_level, sample_level
+from scorethresh.noise.mixed_differences import mixed_readings
 from scorethresh.noise.spectrum import estimate_spectrum
 from scorethresh.noise.texture import excess_variability, flat_readings
 
@@ -28,9 +29,9 @@ def test_images_within_five_per_cent(rng, image):
 
 
 def test_the_filter_is_that_of_daubechies(rng):
-    y = rng.normal(size=(20, 22))
-    inside = pywt.dwt2(y, "db2")[1][2][1:-1, 1:-1]
-    assert st.estimate_sigma(y) == pytest.approx(oracles.level_by_median(inside))
+    y = rng.normal(size=40) + 10 * np.arange(40)  # a slope, which differences of two neighbours would read
+    inside = np.convolve(y, pywt.Wavelet("db2").dec_hi, mode="valid")
+    assert st.estimate_sigma(y, domain="samples") == pytest.approx(oracles.level_by_median(inside))
 
 
 def test_signals_need_their_domain_said(rng):
@@ -203,6 +204,31 @@ def test_levels_between_gaps(gaps, ndim):
     y = rng.normal(size=(round(20_000 ** (1 / ndim)),) * ndim)
     y[rng.random(y.shape) < gaps] = np.nan
     assert st.Denoiser().run(y).sigma == pytest.approx(1, rel=0.15)
+
+
+@pytest.mark.parametrize("shape", [(128, 128), (24, 40, 40)])
+@pytest.mark.parametrize("gaps", [0.3, 0.5])
+def test_levels_between_gaps_and_edges(shape, gaps):
+    """A quarter of the area is flat. Elsewhere the signal is a hundred times the noise."""
+    rng = np.random.default_rng(2)
+    clean = np.zeros(shape)
+    clean[..., shape[-1] // 3 :] = 100 * rng.normal(size=(*shape[:-1], shape[-1] - shape[-1] // 3))
+    y = clean + rng.normal(size=shape)
+    y[rng.random(shape) < gaps] = np.nan
+    assert st.Denoiser(choose="bands").run(y).sigma == pytest.approx(1, rel=0.2)
+
+
+def test_mixed_differences_are_those_of_haar(rng):
+    """Written out for an image: the diagonal coefficient of every group of 2 x 2, and a sum that no plane changes."""
+    y = rng.normal(size=(12, 13))
+    each = [(y[i, j] - y[i, j + 1] - y[i + 1, j] + y[i + 1, j + 1]) / 2 for i in range(11) for j in range(12)]
+    (found,) = mixed_readings(y)
+    assert found.level == pytest.approx(oracles.level_by_median(np.array(each)))
+    (tilted,) = mixed_readings(y + 50 * np.arange(13) - 70 * np.arange(12)[:, None])
+    assert tilted.level == pytest.approx(found.level)
+    # The mean square of overlapping coefficients varies as that of a 2.25th of them.
+    means = [np.mean(np.square(np.diff(np.diff(z, axis=0), axis=1) / 2)) for z in rng.normal(size=(4000, 12, 13))]
+    assert np.var(means) == pytest.approx(2 / found.effective_count, rel=0.1)
 
 
 def test_no_two_neighbours_known():

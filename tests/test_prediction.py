@@ -24,17 +24,32 @@ def test_one_reading_wins_if_the_other_is_vague():
     assert by_risk.mse == pytest.approx(0.1, rel=1e-3)
     # Per entry 2 sigma^4, and 2 sigma^2 times the filter's risk; and twice the divergence times its error.
     assert by_risk.stderr == pytest.approx(math.hypot(math.sqrt((2 + 2 * 0.05) / 1000), 0.1 * DIVERGENCE_ERROR))
-    by_filter = predict(sums, noise, FilterRatio(1.2, 1e-6, 1e-6))
+    by_filter = predict(sums, NoiseEnergy(1000, 1.0, 1e6, 1.0), FilterRatio(1.2, 1e-6, 1e-6))
     assert by_filter.mse == pytest.approx(0.05**1.2, rel=1e-3)
 
 
 def test_equal_precision_takes_the_mean():
     noise = NoiseEnergy(1000, 1.0, 1.0, 1.0)
     of_risk = math.hypot(math.sqrt(2.1 / 1000), 0.1 * DIVERGENCE_ERROR)
-    variance = math.log((1 + math.sqrt(1 + 4 * (of_risk / 0.05) ** 2)) / 2)  # m^2 (m^2 - 1) is the squared spread
+    lost = 2 * math.log(1000) / 1000  # a structure at the limit of detection
+    spread = math.sqrt(of_risk**2 - lost**2) / 0.05
+    variance = math.log((1 + math.sqrt(1 + 4 * spread**2)) / 2)  # m^2 (m^2 - 1) is the squared spread
     found = predict(RiskSums(100.0, 50.0), noise, FilterRatio(1.0, 0.0, math.sqrt(variance)))
     assert found.mse == pytest.approx((0.1 + 0.05 * math.exp(variance / 2)) / 2)
     assert found.stderr == pytest.approx(of_risk / math.sqrt(2))
+
+
+def test_a_lost_structure_counts_in_little_data():
+    """A filter without spread is as sure as 2 sigma^2 log(n) per n entries, and as twice the error of the level."""
+    for count in (16, 1000):
+        lost = 2 * 4.0 * math.log(count) / count
+        sure = FilterRatio(1.0, 0.0, 0.0)
+        vague = NoiseEnergy(count, 4.0, 1e12, 1.0)
+        assert predict(RiskSums(count, 0.1 * count), vague, sure).stderr == pytest.approx(lost, rel=1e-6)
+        vague = NoiseEnergy(count, 4.0, 1e12, 1.0, level_error=0.2)
+        assert predict(RiskSums(count, 0.1 * count), vague, sure).stderr == pytest.approx(
+            math.hypot(lost, 2 * 0.2 * 0.1), rel=1e-6
+        )
 
 
 def test_more_entries_do_not_make_a_divergence_exact():

@@ -34,6 +34,8 @@ BEYOND = 4.0
 MIN_FACTOR = 0.3
 # Fewest entries from which a level that was given is doubted.
 MIN_ENTRIES = 4096
+# Relative standard error of an estimated level beyond which it is doubted. Signals of 64 entries have 0.2, of 32 0.3.
+MOST_LEVEL_ERROR = 0.25
 # The verdict on data that stay as they are.
 NO_NOISE = "No noise was found. The data were left as they are."
 
@@ -82,6 +84,11 @@ def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) 
     name = chosen.model.name
     if varies_too_little(y, covariance):
         failures.append(_TOO_HIGH)
+    if back.stabiliser.level_error > MOST_LEVEL_ERROR:
+        failures.append(
+            f"The noise level is uncertain by {back.stabiliser.level_error:.0%}, because few entries tell it, and so "
+            "is the predicted error. Pass sigma, if you know it."
+        )
     if check is None:
         failures += _without_flat_windows(
             y, chosen.model, math.sqrt(covariance.variance), known=chosen.model.level_given

@@ -147,7 +147,8 @@ def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Pr
     smaller than the noise. A divergence with the relative error d moves it by ``2 divergence d``. That is much in large
     data, where the rest averages out. The divergence itself does not vary with the energy of the noise. It is the risk
     of the best linear filter, to which the error has a ratio that is roughly known: see `FilterRatio`. At least the
-    mean is kept, so the divergence is at least one entry's.
+    mean is kept, so the divergence is at least one entry's. But it says nothing of a structure that was taken for
+    noise: one at the limit of detection has the energy ``2 sigma^2 log n``, which is much in little data.
     """
     risk, divergence = (total / noise.count / noise.unit**2 for total in (sums.risk, sums.divergence))
     # Clipping took noise from the residual and from the estimate; undoing it gives the latter back.
@@ -155,7 +156,9 @@ def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Pr
     of_risk = (2 * noise.fourth + 2 * math.sqrt(noise.fourth) * max(divergence, 0.0)) / noise.count
     of_risk += (2 * noise.second * noise.level_error) ** 2 + (2 * divergence * DIVERGENCE_ERROR) ** 2
     filtered = filter_ratio.reading(max(divergence / noise.second, 1 / noise.count))
-    of_filter = (noise.second * filtered.stderr) ** 2
+    lost = 2 * math.log(noise.count) / noise.count
+    spread = math.hypot(filtered.stderr, 2 * noise.level_error * filtered.mse, lost)
+    of_filter = (noise.second * spread) ** 2
     mse = (risk * of_filter + noise.second * filtered.mse * of_risk) / (of_risk + of_filter)
     stderr = math.sqrt(of_risk * of_filter / (of_risk + of_filter))
     return Prediction(noise.unit**2 * mse, noise.unit**2 * stderr)
