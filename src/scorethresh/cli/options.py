@@ -44,7 +44,7 @@ AxesOption = Annotated[
     str,
     typer.Option(
         metavar="LETTERS",
-        help="TIFF, DICOM, NPY, NPZ, Zarr: a letter per axis, such as ZCYX or ZC2YX. Z, Y, X space; S colours; "
+        help="TIFF, DICOM, NPY, NPZ, Zarr, FITS: a letter per axis, such as ZCYX or ZC2YX. Z, Y, X space; S colours; "
         "C channels, T times and others one by one.",
         rich_help_panel=FILES,
     ),
@@ -52,10 +52,10 @@ AxesOption = Annotated[
 Volume = Annotated[
     bool, typer.Option("--volume", help="TIFF, DICOM: pages are one volume, not pictures.", rich_help_panel=FILES)
 ]
-Key = Annotated[str, typer.Option(metavar="NAME", help="NPZ, Zarr: the name of the array.", rich_help_panel=FILES)]
+Key = Annotated[str, typer.Option(metavar="NAME", help="NPZ, Zarr, FITS: the array, by name.", rich_help_panel=FILES)]
 ChannelAxis = Annotated[
     int | None,
-    typer.Option(metavar="NUMBER", help="NPY, NPZ, Zarr: the axis of colours or channels.", rich_help_panel=FILES),
+    typer.Option(metavar="NUMBER", help="NPY, NPZ, Zarr, FITS: the axis of channels.", rich_help_panel=FILES),
 ]
 Dtype = Annotated[
     str | None,

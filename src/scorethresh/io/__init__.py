@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .._validate import missing_extra
-from . import arrays, dicom, pictures, recordings, stores, tables, tiff
+from . import arrays, dicom, fits, pictures, recordings, stores, tables, tiff
 from .arrays import load_npy
 from .conversion import converted
 from .data import Data, FileError, ReadOptions
@@ -59,6 +59,7 @@ class Format(NamedTuple):
 
 _PAGES = ("volume", "axes")
 _ARRAYS = ("channel_axis", "axes")
+_FITS = (".fits", ".fit", ".fts", ".fits.gz", ".fit.gz")
 
 FORMATS = (
     Format("PNG", (".png",), pictures.read_png, pictures.write_png),
@@ -67,6 +68,7 @@ FORMATS = (
     Format("WebP", (".webp",), pictures.read_webp, pictures.write_webp),
     Format("TIFF", (".tif", ".tiff"), tiff.read_tiff, tiff.write_tiff, options=_PAGES),
     Format("DICOM", (".dcm", ".dicom"), dicom.read_dicom, dicom.write_dicom, options=_PAGES),
+    Format("FITS", _FITS, fits.read_fits, fits.write_fits, options=(*_ARRAYS, "key")),
     Format("NPY", (".npy",), arrays.read_npy, arrays.write_npy, options=_ARRAYS),
     Format("NPZ", (".npz",), arrays.read_npz, arrays.write_npz, options=(*_ARRAYS, "key")),
     Format("WAV", (".wav",), arrays.read_wav, arrays.write_wav),
