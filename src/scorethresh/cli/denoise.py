@@ -179,8 +179,11 @@ def denoise(
 ) -> None:
     """Remove the noise from pictures, stacks, sounds, volumes, recordings and tables.
 
-    PNG, JPEG, BMP, WebP, TIFF, DICOM, FITS, NPY, NPZ, Zarr, WAV, CSV, NIfTI, MiniSEED and WFDB. The output has the type
-    and the metadata of the input. Larger than memory: Zarr, NPY, TIFF or NIfTI to an output that ends in .zarr.
+    Formats: PNG, JPEG, BMP, WebP, TIFF, DICOM, FITS, NPY, NPZ, Zarr, WAV, CSV, NIfTI, MiniSEED, WFDB.
+
+    The output has the type and the metadata of the input.
+
+    Larger than memory: Zarr, NPY, TIFF or NIfTI to an output that ends in .zarr.
     """
     stored = parse_dtype(dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -72,7 +73,11 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that exist."
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help page names no type of a flag, which takes no value."""
+    """A command whose help page is made of whole paragraphs, and names no type of a flag, which takes no value."""
+
+    def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
+        paragraphs = inspect.cleandoc(help or "").split("\n\n")
+        super().__init__(*args, help="\n\n".join(" ".join(text.split()) for text in paragraphs), **options)
 
     def get_params(self, ctx: Any) -> Any:
         """Return the options and arguments."""
