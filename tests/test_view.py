@@ -345,7 +345,7 @@ def test_drop_look_change_and_download(browser, server, tmp_path):
     assert np.abs(pixels(file.read_bytes()) - expected).max() <= 0.5 + 1e-4
 
     browser.back()
-    waited(lambda: Select(browser.find_element("name", "noise")).first_selected_option.text == "told from the data")
+    waited(lambda: Select(browser.find_element("name", "noise")).first_selected_option.text == "found from the data")
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 

@@ -89,7 +89,7 @@ Noise = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="auto (told from the data), white, correlated, poisson (counts), camera, rician or speckle.",
+        help="auto (a model that fits), white, correlated, poisson (counts), camera, rician or speckle.",
         autocompletion=one_of(*NOISES),
         rich_help_panel=NOISE,
     ),

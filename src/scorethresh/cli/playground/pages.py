@@ -15,7 +15,7 @@ from .settings import Settings
 PAGES = Path(__file__).with_name("page")
 # What the page calls noise models and ways to estimate.
 NOISES = {
-    "auto": "told from the data",
+    "auto": "found from the data",
     "white": "white: the same everywhere",
     "correlated": "correlated between neighbours",
     "poisson": "counts (Poisson)",
