@@ -11,14 +11,15 @@ refuses them. A matrix has its transpose, which is exact.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy import sparse
-from skimage.data import shepp_logan_phantom
-from skimage.transform import iradon, resize
+from scipy import fft, sparse
 
 import scorethresh as st
 
 n, angles = 96, np.arange(40) * 180 / 40
-clean = 100 * resize(shepp_logan_phantom(), (n, n), anti_aliasing=True)
+i, j = (np.mgrid[:n, :n] - n / 2) / n
+ellipses = [(0, 0, 0.44, 0.34, 100), (0, 0, 0.41, 0.31, -70), (0.1, 0.12, 0.12, 0.06, 20), (-0.1, -0.1, 0.05, 0.1, -15)]
+ellipses += [(0.2, -0.12, 0.03, 0.03, 20), (-0.2, 0.08, 0.03, 0.02, 15), (0.28, 0.0, 0.02, 0.06, 25)]
+clean = sum(value * ((i - a) ** 2 / r**2 + (j - b) ** 2 / s**2 < 1) for a, b, r, s, value in ellipses)
 
 # %%
 # Seen from one direction, a pixel falls between two detectors. They share its value by their distance.
@@ -47,10 +48,16 @@ found = st.Restorer(scanner, sigma=sigma, shape=(n, n)).run(y)
 print(found.verdict)
 
 # %%
-# Filtered back-projection is the usual way. Its window trades noise against detail; here the best of three is shown.
+# Filtered back-projection is the usual way: a filter along the detectors, then the transpose. The width of its window
+# trades noise against detail; here it has the best of four, chosen by the true error.
 
 sinogram = y.reshape(n, angles.size)
-projections = [iradon(sinogram, theta=angles, filter_name=name) for name in ("ramp", "cosine", "hann")]
+frequency = fft.rfftfreq(2 * n)[:, None]
+projections = []
+for width in (0.1, 0.15, 0.2, 0.3):
+    window = np.abs(frequency) * np.exp(-((frequency / width) ** 2))
+    filtered = fft.irfft(fft.rfft(sinogram, 2 * n, axis=0) * window, axis=0)[:n]
+    projections.append((scanner.T @ filtered.ravel()).reshape(n, n) * np.pi / angles.size)
 usual = min(projections, key=lambda x: np.mean((x - clean) ** 2))
 
 figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
@@ -59,7 +66,7 @@ axes[0].set_title("measured")
 for ax, (title, image) in zip(
     axes[1:], (("filtered back-projection", usual), ("restored", found.estimate), ("clean", clean)), strict=True
 ):
-    ax.imshow(image, cmap="gray", vmin=0, vmax=60)
+    ax.imshow(image, cmap="gray", vmin=0, vmax=100)
     ax.set_title(title)
 for ax in axes:
     ax.set_axis_off()
