@@ -59,10 +59,10 @@ class Magnitudes:
 
     Notes
     -----
-    Cell j keeps ``sum_i p_q(t_i)`` over its entries, q < 12, with t the position in the cell scaled to [-1, 1] and p_q a
-    product of Chebyshev polynomials: of T_1, T_2, T_4 and T_8 for the bits of q. Sums of any function that is a
-    polynomial of degree 11 on every cell follow exactly. Cells are so narrow that kernels and
-    rules are such polynomials to machine precision, and thresholds are edges of cells.
+    Cell j keeps ``sum_i p_q(t_i)`` over its entries, q < 12, with t the position in the cell scaled to [-1, 1] and p_q
+    a product of Chebyshev polynomials: of T_1, T_2, T_4 and T_8 for the bits of q. Sums of any function that is a
+    polynomial of degree 11 on every cell follow exactly. Cells are so narrow that kernels and rules are such
+    polynomials to machine precision, and thresholds are edges of cells.
 
     Examples
     --------
