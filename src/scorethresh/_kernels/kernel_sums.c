@@ -46,8 +46,8 @@ INLINE void gaussians(double z, int64_t low, int64_t high, const double *restric
 typedef struct {
     int64_t n, pieces, count;
     const double *z, *weights, *points, *smooth;
-    const int64_t *spans, *bounds;
-    double step, c, decay;
+    const int64_t *bounds;
+    double step, c, decay, cut, mirrored_cut;
     double *kernel, *mirrored, *out;
 } sums;
 
@@ -55,6 +55,27 @@ typedef struct {
 typedef struct {
     int64_t low, both, high;
 } reach;
+
+/* Returns how many of the ascending points are below x. */
+INLINE int64_t count_below(const sums *all, double x) {
+    int64_t low = 0, high = all->count;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (all->points[middle] < x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Returns the points that entries from `first` to `last` reach. The mirrored kernel is exp(-2 z a / h^2) of the direct
+   one: below 1e-17 of it, it adds nothing. */
+INLINE reach reach_of(const sums *all, double first, double last) {
+    const int64_t low = count_below(all, first - all->cut), high = count_below(all, last + all->cut);
+    const int64_t both = count_below(all, fmin(all->cut - first, all->mirrored_cut / first));
+    return (reach){low, most(low, least(both, high)), high};
+}
 
 /* The nodes of a cell from -1 to 1, and the matrix (moments, nodes) that takes moments to the weights of the nodes. */
 typedef struct {
@@ -96,7 +117,7 @@ INLINE void add_smooth(const sums *all, double z, double w, int64_t piece, int64
 /* Adds one entry. */
 INLINE void add_entry(const sums *all, int64_t i) {
     const int64_t n = all->n;
-    const reach at = {all->spans[3 * i], all->spans[3 * i + 1], all->spans[3 * i + 2]};
+    const reach at = reach_of(all, all->z[i], all->z[i]);
     add_kernels(all, all->z[i], all->weights[i], at);
     for (int64_t p = 0; p < all->pieces; p++)
         add_smooth(all, all->z[i], all->weights[i], p, most(at.low, all->bounds[(p + 1) * n + i]),
@@ -122,7 +143,7 @@ INLINE double step_down(const sums *all, int64_t piece, int64_t k, const double 
    into different pieces, all are taken to be on the piece of the last one. Then those before are put right. */
 static void add_cell(const sums *all, const cell_nodes *nodes, int64_t start, int64_t stop, double low, double width) {
     const int64_t n = all->n, end = stop - 1, *restrict bounds = all->bounds;
-    const reach at = {all->spans[3 * start], all->spans[3 * start + 1], all->spans[3 * end + 2]};
+    const reach at = reach_of(all, all->z[start], all->z[end]);
     const double scale = 2.0 / width;
     double moments[ORDER] = {0}, z[ORDER], w[ORDER];
     for (int64_t i = start; i < stop; i++)
@@ -149,26 +170,26 @@ static void add_cell(const sums *all, const cell_nodes *nodes, int64_t start, in
 
 /* Adds to `out`, per point a, the sums over z of w K, w K^2 and w K s, with w the weight of z.
 
-   K = 2^(-c (z-a)^2) + 2^(-c (z+a)^2). Entry i touches points spans[i, 0] to spans[i, 2]; the second power counts only
-   before spans[i, 1]. s is the polynomial smooth[p, :, k] in z at point k, piece p being the one with
+   K = 2^(-c (z-a)^2) + 2^(-c (z+a)^2). Both powers are left out where |z-a| or z+a exceeds `cut`, and the second one
+   where z a exceeds `mirrored_cut`. s is the polynomial smooth[p, :, k] in z at point k, piece p being the one with
    bounds[p + 1, i] <= k < bounds[p, i]. `step` is that of even points, 0 for others. `scratch` has two rows.
 
-   If `width` is positive, entries in cells of that width may be replaced by the nodes of the cells. Entries, spans and
+   If `width` is positive, entries in cells of that width may be replaced by the nodes of the cells. Entries and
    bounds ascend. */
 EXPORT void kernel_sums(int64_t n, const double *restrict z, const double *restrict weights,
-                        const int64_t *restrict spans, int64_t pieces, const int64_t *restrict bounds, int64_t count,
+                        double cut, double mirrored_cut, int64_t pieces, const int64_t *restrict bounds, int64_t count,
                         const double *restrict points, double step, double c, double width,
                         const double *restrict node, const double *restrict node_weight, const double *restrict smooth,
                         double *restrict scratch, double *restrict out) {
     const double decay = power_of_2(-2.0 * c * (LAG * step) * (LAG * step));
-    const sums all = {n,     pieces, count, z,     weights, points,          smooth, spans,
-                      bounds, step,   c,     decay, scratch, scratch + count, out};
+    const sums all = {n,    pieces, count, z,   weights,      points,  smooth,          bounds,
+                      step, c,      decay, cut, mirrored_cut, scratch, scratch + count, out};
     const cell_nodes nodes = {node, node_weight};
     for (int64_t start = 0, stop; start < n; start = stop) {
         const double cell = width > 0.0 ? floor(z[start] / width) : 0.0;
         stop = start + 1;
         while (stop < n && width > 0.0 && floor(z[stop] / width) == cell) stop++;
-        if (stop - start > ORDER && spans[3 * start] < spans[3 * stop - 1])
+        if (stop - start > ORDER)
             add_cell(&all, &nodes, start, stop, cell * width, width);
         else
             for (int64_t i = start; i < stop; i++) add_entry(&all, i);

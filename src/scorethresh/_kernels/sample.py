@@ -19,6 +19,9 @@ Array = NDArray[np.float64]
 FINE = 43
 COARSE = 50
 
+# exp(-2 z a / h^2), a mirrored kernel over the direct one, is below 1e-17 if z a exceeds this many h^2.
+MIRRORED_CUT = 19.6
+
 
 @dataclass(frozen=True, eq=False)
 class CellTable:
@@ -159,22 +162,11 @@ def kernel_sums(z: Array, weights: Array, points: Array, kernel: CutGaussian, fa
     out, scratch = np.zeros((3, points.size)), np.empty((2, points.size))
     loader.call(
         "kernel_sums",
-        *(z.size, z, weights, _spans(z, points, h, kernel.reach), pieces, factor.bounds),
+        *(z.size, z, weights, float(kernel.reach * h), MIRRORED_CUT * h * h, pieces, factor.bounds),
         *(points.size, points, _even_step(points, h), float(0.5 * np.log2(np.e) / h**2)),
         *(float(kernel.polynomial_width * h), NODES, MOMENTS_TO_WEIGHTS, factor.coefficients, scratch, out),
     )
     return out
-
-
-def _spans(z: Array, points: Array, h: float, reach: float) -> NDArray[np.int64]:
-    """Return three points per entry: the first within reach of z, the first beyond reach of -z, that of z."""
-    with np.errstate(divide="ignore"):
-        # The mirrored kernel is exp(-2 z a / h^2) of the direct one: below 1e-17 it adds nothing.
-        mirrored = np.minimum(reach * h - z, 19.6 * h * h / z)
-    low = np.searchsorted(points, z - reach * h)
-    high = np.searchsorted(points, z + reach * h, side="right")
-    both = np.searchsorted(points, mirrored, side="right").clip(low, high)
-    return np.stack([low, both, high], axis=1).astype(np.int64, copy=False)
 
 
 def _even_step(points: Array, h: float) -> float:

@@ -207,7 +207,7 @@ def gather(y: Any, cells: Cells) -> Magnitudes:
         bad += sum(thread_map(lambda part: deposit(part[0], table, part[1]), split))
     if bad:
         raise _validate.not_finite(bad, y.size)
-    return _from_moments(cells, moments.sum(axis=0))
+    return _from_moments(cells, moments.sum(axis=0) if parts > 1 else moments[0])
 
 
 def _chunks(y: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
