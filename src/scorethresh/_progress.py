@@ -6,7 +6,7 @@ import threading
 from types import TracebackType
 from typing import Any
 
-from ._validate import missing_extra
+from ._validate import missing_extra, number
 
 # Seconds until a bar that nobody asked for is shown. Shorter work ends before anyone has read it.
 SHOWN_AFTER = 2.0
@@ -32,7 +32,7 @@ class Progress:
     def __init__(self, label: str, total: int, shown: bool | float) -> None:
         self.label, self.total = label, total
         self.shown = shown is not False
-        self.delay = 0.0 if shown is True else float(shown)
+        self.delay = 0.0 if isinstance(shown, bool) else number(shown, "progress")
         self.done = 0
         self.bar: Any = None
         self.lock = threading.Lock()

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _kernels
 from .._normal import phi
+from .. import _validate
 from .._validate import Array
 from ..sample.cells import BANDWIDTHS_PER_CELL, REACH
 from ..sample.magnitudes import Magnitudes
@@ -59,7 +60,7 @@ def paper_bandwidth(size: int, sigma: float) -> float:
     >>> round(paper_bandwidth(200_000, 1.0), 4)
     0.1026
     """
-    return float(6 * sigma / size ** (1 / 3))
+    return float(6 * _validate.noise_level(sigma) / _validate.positive(size, "size") ** (1 / 3))
 
 
 @dataclass(frozen=True)

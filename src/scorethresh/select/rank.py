@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .. import _validate
 from .._validate import Array, AssumptionWarning
 from ..risk.singular_values import Shape
+from .misfit import warn_of_negative_risk
 from .spectra import RULES, Decision, RankStatus, SpectralRule, decide, decide_correlated, decide_partial
 from .whitening import Whitening, whitening
 
@@ -200,6 +201,8 @@ def select_rank(
     how = _Options(spectral, white, bound, whiten)
     found = [_one(y[i], (work[i], u[i], s[i], vh[i]), levels[i], how) for i in np.ndindex(*y.shape[:-2])]
     warn_about_level({decision.reason for decision, _ in found} - {""}, stacklevel=3)
+    for decision, _ in found:
+        warn_of_negative_risk(decision.risk, decision.stderr, stacklevel=3)
     return _gathered(found, s, y.shape[:-2])
 
 

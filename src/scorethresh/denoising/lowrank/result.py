@@ -133,6 +133,7 @@ def predict_series(measured: MeasuredSeries, sums: PatchSums, patch: tuple[int, 
     value, maps = _mean_and_risk(series, levels, sums, way_back)
     volumes, parts = series.values.shape[-1], series.parts
     known = series.valid
+    maps.risk[known] += series.rounding_error
     mse = float(maps.risk[known].mean())
     # In units of a typical level: fourth powers of small or large ones would leave the range of doubles.
     unit = math.sqrt(float(maps.noise[known].max()))
