@@ -231,6 +231,22 @@ def test_ctrl_c_stops_work_under_way(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_long_work_tells_how_far_it_is(tmp_path):
+    running = Server(tmp_path)
+    assert running.ask("GET", "progress")[1] == b"", "nothing is under way"
+    _, key = running.open("a.npy", npy(np.random.default_rng(0).normal(size=(3000, 3000)).astype(np.float32)))
+    connection = http.client.HTTPConnection(running.parts.hostname, running.parts.port)
+    connection.request("POST", f"{running.parts.path}run?file={key}&choose=bands&sigma=1")
+    shares = set()
+    end = time.monotonic() + 60
+    while not {s for s in shares if s not in ("", "0%")} and time.monotonic() < end:
+        shares.add(running.ask("GET", "progress")[1].decode())
+        time.sleep(0.05)
+    running.stop()
+    connection.close()
+    assert any(re.fullmatch(r"[1-9]\d?%", share) for share in shares)
+
+
 def npy(values):
     out = BytesIO()
     np.save(out, values)
