@@ -218,6 +218,22 @@ def test_files_that_are_not_there_are_told_before_anything_starts(tmp_path, monk
         assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("package", ["starlette", "uvicorn"])
+def test_a_missing_package_is_named_with_its_extra(package, monkeypatch, capsys):
+    for name in [name for name in sys.modules if name.startswith("scorethresh.cli.playground")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, f"{package}.applications", None)
+    assert cli.main(["view", "--no-browser"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: {package} is not installed. Install it: pip install '.[view]'")
+
+
+def test_a_port_that_is_taken_is_told(server, capsys):
+    assert cli.main(["view", "--no-browser", "--port", str(server.parts.port)]) == 2
+    assert f"--port {server.parts.port} cannot be used" in capsys.readouterr().err
+
+
 def test_ctrl_c_stops_work_under_way(tmp_path):
     running = Server(tmp_path)
     _, key = running.open("a.npy", npy(np.random.default_rng(0).normal(size=(2000, 2000))))
