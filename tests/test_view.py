@@ -278,6 +278,16 @@ def opened(desk, name, content):
     return desk.add(place)
 
 
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [("a.NII.gz", "a-denoised.NII.gz"), ("C:\\x\\b.tif", "b-denoised.tif"), ("a.b.PNG", "a.b-denoised.PNG")],
+)
+def test_results_are_named_after_their_file(tmp_path, name, result):
+    file = Desk(tmp_path).place_for(name)
+    assert file.result_name == result
+    assert file.path.parent == tmp_path
+
+
 def test_results_are_kept_and_dropped(tmp_path):
     desk = Desk(tmp_path)
     key = opened(desk, "a.png", png(noisy_step()))
