@@ -14,6 +14,15 @@ SHOWN_AFTER = 2.0
 # Seconds between redraws. A step may take long, and the time elapsed should move meanwhile.
 HEARTBEAT = 0.5
 
+# Work under way, the outermost first.
+_running: list[Progress] = []
+
+
+def share_done() -> float | None:
+    """Return the share of the work under way that is done, between 0 and 1; None if there is none that is counted."""
+    counted = [one for one in list(_running) if one.total > 1]
+    return min(counted[0].done / counted[0].total, 1.0) if counted else None
+
 
 class Progress:
     """Count steps and show them as a bar with the time elapsed. `step` may be called from several threads.
@@ -45,12 +54,14 @@ class Progress:
             if not self.delay:
                 self._open()
             self.heart.start()
+        _running.append(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.over.set()
+        _running.remove(self)
         if self.shown:
             self.heart.join()
         if self.bar is not None:
