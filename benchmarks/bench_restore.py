@@ -10,8 +10,10 @@ DIR holds the twelve pictures 01.png, 02.png, ... of Set12; the first is cameram
 Rivals get their best parameter in hindsight, by the true error: scikit-image's Wiener filter over 21 balances,
 Richardson-Lucy over 200 iterations, total variation over weights (written here, run until it hardly changes), sparse
 wavelets by pylops over weights. `unsupervised_wiener` and `bm3d_deblurring` have nothing to choose; bm3d is told the
-noise level, as `restore` is. All see periodic blurs, which is what they assume; Richardson-Lucy gets data that are
-continued periodically. The table "boundaries" shows what happens otherwise.
+noise level, as `restore` is. The weight of a Tikhonov filter is chosen by Stein's formula, by `select_parameter`, by
+generalised cross-validation, the L-curve and the discrepancy principle, beside the best in hindsight. All see periodic
+blurs, which is what they assume; Richardson-Lucy gets data that are continued periodically. The table "boundaries"
+shows what happens otherwise.
 
 Writes benchmarks/restore.csv: one row per table, problem, picture and method, with the PSNR in dB, predicted and true
 mean squared error of A x where there is a prediction, and processor time.
@@ -25,6 +27,7 @@ import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -165,6 +168,58 @@ def richardson_lucy(y, psf, clean):
     return best
 
 
+WEIGHTS = np.geomspace(1e-5, 1e2, 43)
+
+
+class LinearChoice(NamedTuple):
+    """What rules for the choice of a linear filter's weight are told of one weight."""
+
+    x: np.ndarray
+    residual: float
+    passed: float
+    roughness: float
+
+
+def tikhonov_filters(a, y):
+    """Yield Wiener filters of a periodic blur with a Laplacian as prior, which is scikit-image's, over 43 weights."""
+    return [tikhonov_filter(a, y, weight) for weight in WEIGHTS]
+
+
+def tikhonov_filter(a, y, weight):
+    """``(|H|^2 + weight |L|^2)^-1 conj(H)``, L the Laplacian."""
+    spectrum = np.fft.rfftn(y)
+    squares = np.meshgrid(np.fft.fftfreq(y.shape[0]), np.fft.rfftfreq(y.shape[1]), indexing="ij")
+    laplacian = sum(2 - 2 * np.cos(2 * np.pi * f) for f in squares)
+    count = np.full(spectrum.shape, 2.0)
+    count[:, 0] = count[:, -1] = 1.0
+    inverse = 1 / (a.power + weight * laplacian**2)
+    x = np.fft.irfftn(a.transfer.conj() * spectrum * inverse, y.shape)
+    passed = float((count * a.power * inverse).sum())
+    rough = float((count * laplacian**2 * np.abs(np.fft.rfftn(x)) ** 2).sum() / y.size)
+    return LinearChoice(x, float(np.sum((y - a.forward(x)) ** 2)), passed, rough)
+
+
+def corner(choices):
+    """The L-curve's corner: the largest curvature of the logarithm of roughness against that of the residual."""
+    u, v = (np.log([getattr(c, name) for c in choices]) for name in ("residual", "roughness"))
+    u1, v1 = np.gradient(u), np.gradient(v)
+    curvature = (u1 * np.gradient(v1) - v1 * np.gradient(u1)) / np.maximum(u1**2 + v1**2, 1e-12) ** 1.5
+    return choices[1 + int(np.argmax(curvature[1:-1]))]
+
+
+def linear_choices(a, y, sigma):
+    """The filter that each rule takes. All but the L-curve and GCV are told the noise level."""
+    choices, size = tikhonov_filters(a, y), y.size
+    weight = st.select_parameter(lambda z, w: a.forward(tikhonov_filter(a, z, w).x), y, list(WEIGHTS), sigma=sigma)
+    return {
+        "Tikhonov, SURE": min(choices, key=lambda c: c.residual + 2 * sigma**2 * c.passed).x,
+        "Tikhonov, select_parameter": tikhonov_filter(a, y, weight.parameter).x,
+        "Tikhonov, GCV": min(choices, key=lambda c: c.residual / (1 - c.passed / size) ** 2).x,
+        "Tikhonov, L-curve": corner(choices).x,
+        "Tikhonov, discrepancy": next((c.x for c in choices if c.residual >= size * sigma**2), choices[-1].x),
+    }, choices
+
+
 def wiener_filters(y, psf):
     for balance in np.geomspace(1e-4, 1e2, 21):
         yield RANGE * restoration.wiener(y / RANGE, psf, balance, clip=False)
@@ -227,6 +282,10 @@ def rows_of(task):
         add("TV, discrepancy", next((value for value, fits in sweep if fits), sweep[-1][0]), seconds)
         if isinstance(operator, st.Blur):
             psf = operator.psf
+            found, choices = linear_choices(a, y, sigma)
+            add("Tikhonov, best", max(psnr(c.x, clean) for c in choices))
+            for rule, x in found.items():
+                add(rule, psnr(x, clean))
             timed("wiener, best", lambda: max(psnr(x, clean) for x in wiener_filters(y, psf)))
             timed(
                 "unsupervised_wiener",

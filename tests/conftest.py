@@ -20,3 +20,17 @@ def _close_figures():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run the command line in a folder of its own; give the exit code, standard output and standard error."""
+    cli = pytest.importorskip("scorethresh.cli")
+    monkeypatch.chdir(tmp_path)
+
+    def run(*argv):
+        capsys.readouterr()
+        code = cli.main([str(a) for a in argv])
+        return code, *capsys.readouterr()
+
+    return run

@@ -94,6 +94,20 @@ def texture(rng, shape, varies=0.5):
     return 40 * out / out.std() * np.exp(varies * strength / strength.std())
 
 
+def noisy_step(shape=(48, 64), seed=5, sigma=12.0):
+    """Two grey levels with noise, as a picture of 8 bits."""
+    clean = np.where(np.indices(shape)[-1] < shape[-1] // 2, 60.0, 180.0)
+    return np.clip(clean + np.random.default_rng(seed).normal(0, sigma, shape), 0, 255).astype(np.uint8)
+
+
+def loaded(path):
+    """The pixels of a picture."""
+    from PIL import Image
+
+    with Image.open(path) as image:
+        return np.asarray(image)
+
+
 def fails(result, *words):
     """Check that nothing but one line on standard error came out, with these words in it."""
     code, out, err = result

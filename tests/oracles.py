@@ -154,14 +154,19 @@ def npmle(z, counts, grid, steps=20_000):
     return counts @ np.log(likelihood @ p), p
 
 
-def chebyshev_moments(y, edges, order):
-    """Per cell (edges[j], edges[j + 1]], the sums of the first Chebyshev polynomials over its magnitudes."""
+def product_moments(y, edges, order):
+    """Per cell (edges[j], edges[j + 1]], the sums over its magnitudes of products of Chebyshev polynomials.
+
+    Moment q is the sum of the product of T_1, T_2, T_4, ... that the bits of q name.
+    """
     a = np.abs(np.asarray(y, dtype=np.float64))
     out = np.zeros((len(edges) - 1, order))
     for v in a[a <= edges[-1]]:
         j = max(int(np.searchsorted(edges, v)) - 1, 0)
         t = (v - (edges[j] + edges[j + 1]) / 2) / ((edges[j + 1] - edges[j]) / 2)
-        out[j] += np.polynomial.chebyshev.chebvander(t, order - 1)[0]
+        chebyshev = np.polynomial.chebyshev.chebvander(t, order)[0]
+        for q in range(order):
+            out[j, q] += math.prod(chebyshev[1 << bit] for bit in range(q.bit_length()) if q >> bit & 1)
     return out
 
 

@@ -56,6 +56,17 @@ def test_metadata_tell_volumes_channels_and_times(tmp_path, kind, axes, shape, c
         np.testing.assert_array_equal(file.asarray(), values)
 
 
+@pytest.mark.parametrize("name", ["out.tif", "out.ome.tif"])
+def test_the_description_of_ome_is_kept_whatever_the_name(tmp_path, capfd, name):
+    """The writer of a file .ome.tif once made up its own, and said so on the terminal."""
+    path = written(tmp_path / "a.ome.tif", np.ones((3, 2, 8, 9), np.uint8), "ZCYX", "ome")
+    io.write(tmp_path / name, io.read(path))
+    with tifffile.TiffFile(path) as before, tifffile.TiffFile(tmp_path / name) as after:
+        assert after.ome_metadata == before.ome_metadata
+        assert after.series[0].axes == "ZCYX"
+    assert capfd.readouterr() == ("", "")
+
+
 def test_pages_of_ome_in_another_order_come_back_in_it(tmp_path):
     """OME says where each plane is; the order in the file need not be that of the axes."""
     values = values_of((2, 3, 6, 8))

@@ -18,8 +18,7 @@ pytest.importorskip("typer")
 from PIL import Image
 
 import scorethresh as st
-from helpers import fails
-from scorethresh import cli
+from helpers import fails, loaded, noisy_step
 from scorethresh._rounding import with_error
 from scorethresh.viz.report import write_report
 
@@ -35,33 +34,21 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(here, capsys):
-    """Run the command line; give the exit code, standard output and standard error."""
+def run(run):
+    """The command line, with a method for thresholds that is fast on small arrays."""
 
-    def run(*argv):
+    def fast(*argv):
         if argv[:1] == ("denoise",) and "--method" not in argv and len(argv) > 2:
             argv = ("denoise", "--method", METHOD, *argv[1:])
-        capsys.readouterr()
-        code = cli.main([str(a) for a in argv])
-        return code, *capsys.readouterr()
+        return run(*argv)
 
-    return run
-
-
-def noisy(shape=(48, 64), seed=5):
-    clean = np.where(np.indices(shape)[-1] < shape[-1] // 2, 60.0, 180.0)
-    return np.clip(clean + np.random.default_rng(seed).normal(0, SIGMA, shape), 0, 255).astype(np.uint8)
+    return fast
 
 
 @pytest.fixture
 def picture(here):
-    Image.fromarray(noisy()).save(here / "in.png")
+    Image.fromarray(noisy_step()).save(here / "in.png")
     return here / "in.png"
-
-
-def loaded(path):
-    with Image.open(path) as image:
-        return np.asarray(image)
 
 
 def coefficients():
@@ -76,7 +63,7 @@ def coefficients():
 def test_the_output_is_what_the_library_gives(run, picture):
     code, out, err = run("denoise", "in.png", "-o", "out.png", "--sigma", SIGMA)
     assert (code, err) == (0, "")
-    expected = st.Denoiser(sigma=SIGMA, method=METHOD).run(noisy())
+    expected = st.Denoiser(sigma=SIGMA, method=METHOD).run(noisy_step())
     np.testing.assert_array_equal(loaded("out.png"), expected.estimate)
     first, second, third, *said = out.splitlines()
     assert said == [f"  {expected.verdict}"]
@@ -90,7 +77,7 @@ def test_the_output_is_what_the_library_gives(run, picture):
 def test_options_reach_the_denoiser(run, picture):
     options = ("--choose", "bands", "--wavelet", "db2", "--levels", 2, "--rule", "soft", "--method", "sure")
     assert run("denoise", "in.png", "-o", "out.npy", *options)[0] == 0
-    expected = st.denoise(noisy(), choose="bands", wavelet="db2", levels=2, rule="soft", method="sure")
+    expected = st.denoise(noisy_step(), choose="bands", wavelet="db2", levels=2, rule="soft", method="sure")
     np.testing.assert_array_equal(np.load("out.npy"), expected)
 
 
@@ -114,7 +101,7 @@ def test_strength_leaves_some_of_the_noise(run, here, dtype):
 
 
 def test_colours_are_denoised_together_and_alpha_is_left_alone(run, here):
-    values = np.stack([noisy(), noisy(seed=6), noisy(seed=7), noisy(seed=8)], axis=-1)
+    values = np.stack([noisy_step(), noisy_step(seed=6), noisy_step(seed=7), noisy_step(seed=8)], axis=-1)
     Image.fromarray(values).save("in.png")
     assert run("denoise", "in.png", "-o", "out.png")[0] == 0
     out = loaded("out.png")
@@ -125,7 +112,7 @@ def test_colours_are_denoised_together_and_alpha_is_left_alone(run, here):
 @pytest.mark.parametrize("name", ["in.png", "in.npy", "in.tif"])
 def test_equal_channels_are_denoised_as_one(run, here, name):
     """Their noise is the same: taken for independent, most of it would stay."""
-    grey = noisy()
+    grey = noisy_step()
     axis = 0 if name == "in.npy" else -1
     values = np.stack([grey] * 3, axis=axis)
     how = ["--channel-axis", axis] if name == "in.npy" else []
@@ -145,7 +132,7 @@ def test_equal_channels_are_denoised_as_one(run, here, name):
 
 
 def test_predictions_that_cannot_be_right_are_told(run, here):
-    np.save("in.npy", np.clip(noisy(), 60, 180))
+    np.save("in.npy", np.clip(noisy_step(), 60, 180))
     code, _, err = run("denoise", "in.npy", "-o", "out.npy", "--sigma", SIGMA)
     assert code == 0
     assert "of the entries are 60 or 180" in err
@@ -163,7 +150,7 @@ def test_a_float_dtype_is_not_rounded_and_an_integer_one_is(run, picture):
     assert run("denoise", "in.png", "-o", "out.npy", "--dtype", "float32")[0] == 0
     values = np.load("out.npy")
     assert values.dtype == np.float32
-    np.testing.assert_array_equal(values, st.denoise(noisy().astype(np.float32), method=METHOD))
+    np.testing.assert_array_equal(values, st.denoise(noisy_step().astype(np.float32), method=METHOD))
     assert run("denoise", "out.npy", "-o", "out.png", "--dtype", "uint16", "--sigma", 1)[0] == 0
     assert loaded("out.png").dtype == np.uint16
 
@@ -172,7 +159,7 @@ def test_a_float_dtype_is_not_rounded_and_an_integer_one_is(run, picture):
 def test_pages_one_by_one_or_as_a_volume(run, here):
     import tifffile
 
-    stack = np.stack([noisy((32, 32), seed) for seed in range(4)])
+    stack = np.stack([noisy_step((32, 32), seed) for seed in range(4)])
     tifffile.imwrite("in.tif", stack, photometric="minisblack")
     code, out, _ = run("denoise", "in.tif", "-o", "out.tif", "--sigma", SIGMA)
     assert code == 0
@@ -227,8 +214,12 @@ def test_compare_tables_all_ways_and_writes_the_chosen_one(run, picture):
     code, out, _ = run("denoise", "in.png", "-o", "out.npy", "--compare", "--choose", "bands", "--sigma", SIGMA)
     assert code == 0
     for choose in ("blend", "bands", "global"):
-        assert f"{st.Denoiser(sigma=SIGMA, choose=choose, method=METHOD).run(noisy()).predicted_psnr():.2f} dB" in out
-    np.testing.assert_array_equal(np.load("out.npy"), st.denoise(noisy(), sigma=SIGMA, choose="bands", method=METHOD))
+        assert (
+            f"{st.Denoiser(sigma=SIGMA, choose=choose, method=METHOD).run(noisy_step()).predicted_psnr():.2f} dB" in out
+        )
+    np.testing.assert_array_equal(
+        np.load("out.npy"), st.denoise(noisy_step(), sigma=SIGMA, choose="bands", method=METHOD)
+    )
 
 
 # the report
@@ -252,7 +243,7 @@ def page_of(y, name, part_names=(), **options):
 def test_the_report_is_about_data_denoiser_and_result(run, picture):
     code, out, err = run("denoise", "in.png", "-o", "out.png", "--report", "page.html", "--sigma", SIGMA)
     assert (code, err, out.count("\n")) == (0, "", 4)
-    assert without_date(Path("page.html").read_text()) == page_of(noisy(), "in.png")
+    assert without_date(Path("page.html").read_text()) == page_of(noisy_step(), "in.png")
     fails(run("denoise", "in.png", "-o", "b.png", "--report", "page.html"), "page.html exists")
     assert sorted(p.name for p in picture.parent.iterdir()) == ["in.png", "out.png", "page.html"]
 
@@ -261,7 +252,7 @@ def test_the_report_is_about_data_denoiser_and_result(run, picture):
 def test_the_report_on_a_stack_is_about_its_pages(run, here):
     import tifffile
 
-    stack = np.stack([noisy((32, 40), seed) for seed in range(3)])
+    stack = np.stack([noisy_step((32, 40), seed) for seed in range(3)])
     tifffile.imwrite("in.tif", stack, photometric="minisblack")
     code, _, err = run("denoise", "in.tif", "-o", "out.tif", "--report", "page.html", "--sigma", SIGMA)
     assert (code, err) == (0, "")
@@ -272,7 +263,7 @@ def test_the_report_on_a_stack_is_about_its_pages(run, here):
 @pytest.mark.slow
 def test_the_report_on_a_series_of_volumes_is_about_all(run, here):
     nibabel = pytest.importorskip("nibabel")
-    series = np.stack([noisy((20, 20, 20), seed).astype(np.float32) for seed in range(3)], axis=-1)
+    series = np.stack([noisy_step((20, 20, 20), seed).astype(np.float32) for seed in range(3)], axis=-1)
     nibabel.Nifti1Image(series, np.eye(4)).to_filename("in.nii")
     code, _, err = run("denoise", "in.nii", "-o", "out.nii", "--report", "page.html", "--sigma", SIGMA)
     assert (code, err) == (0, "")
@@ -282,7 +273,7 @@ def test_the_report_on_a_series_of_volumes_is_about_all(run, here):
 
 @pytest.mark.slow
 def test_the_report_on_columns_is_about_all(run, here):
-    columns = noisy((400, 2)).astype(float)
+    columns = noisy_step((400, 2)).astype(float)
     np.savetxt("in.csv", columns, delimiter=",", header="a,b", comments="", fmt="%g")
     argv = ("denoise", "in.csv", "-o", "out.csv", "--column", "a", "--column", "b", "--sigma", SIGMA)
     code, _, err = run(*argv, "--report", "page.html")
@@ -320,7 +311,7 @@ def test_a_report_that_fails_late_is_told_with_what_is_written(run, picture, mon
 def folder(here):
     (here / "in").mkdir()
     for k in range(3):
-        Image.fromarray(noisy((32, 32), k)).save(here / "in" / f"{k}.png")
+        Image.fromarray(noisy_step((32, 32), k)).save(here / "in" / f"{k}.png")
     (here / "in" / "notes.md").write_text("not a picture")
     return here / "in"
 
@@ -566,7 +557,7 @@ def test_a_bug_is_told_as_such(run, picture, monkeypatch):
 def test_a_bug_in_one_file_does_not_stop_the_others(run, folder, monkeypatch):
     original = st.Denoiser.run
     monkeypatch.setattr(st.Denoiser, "run", lambda self, y: original(self, y) if y[0, 0] != 7 else {}["what"])
-    values = noisy((32, 32))
+    values = noisy_step((32, 32))
     values[0, 0] = 7
     Image.fromarray(values).save(folder / "1.png")
     code, out, err = run("denoise", "in", "-o", "out")
@@ -608,7 +599,7 @@ def test_names_that_hold_anything_do_not_reach_the_terminal(run, picture, argv, 
 
     (picture.parent / f"{name}.png").write_bytes(picture.read_bytes())
     (picture.parent / f"{name}.htm").touch()
-    tifffile.imwrite(f"{name}.tif", np.stack([noisy((32, 32))] * 2), photometric="minisblack")
+    tifffile.imwrite(f"{name}.tif", np.stack([noisy_step((32, 32))] * 2), photometric="minisblack")
     np.save(f"{name}.npy", coefficients())
     Path("in.csv").write_bytes(b"\x1b[2J,b\n1,2\n")
     _, out, err = run(*(word.replace("@", name) for word in argv.split()))
@@ -692,7 +683,7 @@ def test_closed_standard_streams(picture, closed):
     argv = ["sh", "-c", command, sys.executable, "denoise", "--method", METHOD, "--sigma", str(SIGMA)]
     done = subprocess.run([*argv, "in.png", "-o", "out.png"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    np.testing.assert_array_equal(loaded("out.png"), st.denoise(noisy(), sigma=SIGMA, method=METHOD))
+    np.testing.assert_array_equal(loaded("out.png"), st.denoise(noisy_step(), sigma=SIGMA, method=METHOD))
     again = subprocess.run([*argv, "in.png", "-o", "out.png"], capture_output=True, text=True, check=False)
     assert (again.returncode, again.stdout) == (2, "")
     assert again.stderr.startswith("" if "2>" in closed else "error: out.png exists")
@@ -770,12 +761,14 @@ def test_one_wide_line_of_a_table_gives_a_short_error(run, here):
 @pytest.mark.slow
 def test_dtype_of_the_output_warns_of_nothing(here, dtype):
     """In a process of its own, whose standard error shows every warning that gets out."""
-    Image.fromarray(noisy()).save("in.png")
+    Image.fromarray(noisy_step()).save("in.png")
     argv = ["denoise", "in.png", "-o", "out.npy", "--dtype", dtype, "--method", METHOD, "--sigma", str(SIGMA)]
     command = [sys.executable, "-W", "always", "-m", "scorethresh.cli", *argv]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    expected = st.denoise(noisy().astype(dtype) if dtype == "float32" else noisy(), sigma=SIGMA, method=METHOD)
+    expected = st.denoise(
+        noisy_step().astype(dtype) if dtype == "float32" else noisy_step(), sigma=SIGMA, method=METHOD
+    )
     np.testing.assert_array_equal(np.load("out.npy"), expected.astype(dtype))
 
 

@@ -10,23 +10,9 @@ pytest.importorskip("typer")
 from PIL import Image
 
 import scorethresh as st
-from helpers import fails
-from scorethresh import cli
+from helpers import fails, loaded
 
 FAST = ("--steps", 2, "--no-predict", "--sigma", 3)
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run the command line in a folder of its own; give the exit code, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*argv):
-        capsys.readouterr()
-        code = cli.main([str(a) for a in argv])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def picture(n=48):
@@ -38,11 +24,6 @@ def picture(n=48):
 def blurred(psf, n=48):
     y = st.Blur(psf)(picture(n))
     return np.clip(y + np.random.default_rng(0).normal(0, 3, y.shape), 0, 255).round().astype(np.uint8)
-
-
-def loaded(path):
-    with Image.open(path) as image:
-        return np.asarray(image)
 
 
 def test_a_blur_by_name(run):

@@ -9,20 +9,6 @@ pytest.importorskip("typer")
 
 import scorethresh as st
 from helpers import fails
-from scorethresh import cli
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run the command line in a folder of its own; give the exit code, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*argv):
-        capsys.readouterr()
-        code = cli.main([str(a) for a in argv])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def volumes(shape=(12, 11, 6), count=12):

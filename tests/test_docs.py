@@ -143,6 +143,8 @@ def example_files(tmp_path_factory):
         np.savetxt(folder / name, table, delimiter=",", header=f"t,{column}", comments="", fmt="%.2f")
     soundfile.write(folder / "speech.wav", signal / 300, 8000)
     np.save(folder / "image.npy", rng.poisson(clean))
+    fits = pytest.importorskip("astropy.io.fits")
+    fits.PrimaryHDU(rng.poisson(clean).astype(np.int32)).writeto(folder / "image.fits")
     np.save(folder / "coefficients.npy", rng.normal(size=1000) + 6 * (np.arange(1000) < 20))
     nibabel = pytest.importorskip("nibabel")
     volume = np.abs(100 + rng.normal(0.0, 10.0, (12, 24, 24)) + 10j * rng.normal(size=(12, 24, 24)))

@@ -1,5 +1,6 @@
 """Formats with libraries of their own: what comes back, what is kept, what is refused."""
 
+import dataclasses
 import struct
 import zipfile
 
@@ -291,6 +292,20 @@ def test_a_record_is_denoised_with_its_header(tmp_path, monkeypatch, wfdb, leads
     assert (after.fs, after.units, after.comments) == (250, ["mV"] * leads, ["a patient"])
     assert np.sqrt(np.mean((after.p_signal - clean) ** 2)) < 0.05
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ecg.dat", "ecg.hea", "out.dat", "out.hea"]
+
+
+@pytest.mark.filterwarnings("ignore")  # of wfdb, about pandas
+def test_an_estimate_beyond_the_recorded_range_is_cut_there(tmp_path, monkeypatch, wfdb):
+    """wfdb scales a record so that its extremes fill the format; a denoised peak once was no number of it."""
+    monkeypatch.chdir(tmp_path)
+    clean = np.where(np.arange(2000) % 400 < 200, 1.0, -1.0)
+    noisy = np.clip(clean + np.random.default_rng(0).normal(0, 0.3, 2000), -1.02, 1.02)
+    wfdb.wrsamp("in", fs=250, units=["mV"], sig_name=["I"], p_signal=noisy[:, None], fmt=["16"])
+    data = io.read(tmp_path / "in.hea")
+    beyond = dataclasses.replace(data, values=1.1 * data.values)
+    io.write(tmp_path / "out.hea", beyond)
+    after = wfdb.rdrecord("out").p_signal[:, 0]
+    np.testing.assert_allclose(after, np.clip(1.1 * noisy, -1.02, 1.02), atol=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore")  # of wfdb, about pandas

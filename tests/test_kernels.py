@@ -15,16 +15,19 @@ from hypothesis import strategies as some
 
 from helpers import run_python
 from oracles import (
-    chebyshev_moments,
     filter_direct,
     kernel_sums_direct,
     npmle,
+    product_moments,
     sparse_fits,
     stein_sums_direct,
     window_dct_direct,
 )
 from scorethresh import _kernels
 from scorethresh._kernels import CellTable, CutGaussian, PiecewiseQuadratic, WindowShrinkage, loader
+from scorethresh._kernels.moments import chebyshev_of_products
+from scorethresh.rules import as_rule
+from scorethresh.sample.cells import Cells
 
 TESTS = Path(__file__).parent
 # The libraries that this processor can run.
@@ -67,7 +70,7 @@ def at(level):
 
 @every_level
 @both_precisions
-def test_deposit_adds_chebyshev_moments(rng, dtype, level):
+def test_deposit_adds_moments(rng, dtype, level):
     """To rounding of the count; NaN, infinities and what lies beyond the last edge are counted apart."""
     table = CellTable(**FIELDS)
     edges = table.edges
@@ -76,8 +79,31 @@ def test_deposit_adds_chebyshev_moments(rng, dtype, level):
     with at(level):
         left_out = _kernels.deposit(y, table, moments)
     assert left_out == 3 + (np.abs(y[:-3]) > 2).sum()
-    expected = chebyshev_moments(y[:-3], edges, _kernels.ORDER)
+    expected = product_moments(y[:-3], edges, _kernels.ORDER)
     np.testing.assert_allclose(moments - 1, expected, rtol=0, atol=1e-13 * y.size)
+
+
+@every_level
+def test_deposit_of_many_entries_in_real_cells(rng, level):
+    """Blocks with and without far entries; entries at edges, and next to the values at which keys change."""
+    cells = Cells.make(np.arange(0.0, 8.0, 1 / 32), as_rule("hard"), 1.0, 0.2)
+    table = cells.table
+    keys = np.arange(table.first_key, table.first_key + table.table.size, 37)
+    starts = (keys << _kernels.FINE).view(np.float64) / table.unit
+    near = [starts, np.nextafter(starts, 0), np.nextafter(starts, np.inf), cells.edges[:600], cells.edges[::50]]
+    y = np.concatenate([*near, rng.normal(size=300), 1e9 * rng.normal(size=70)])
+    moments = np.zeros((len(cells), _kernels.ORDER))
+    with at(level):
+        assert _kernels.deposit(y, table, moments) == 0
+        assert _kernels.deposit(np.array([np.nan]), table, moments) == 1
+    np.testing.assert_allclose(moments, product_moments(y, cells.edges, _kernels.ORDER), rtol=0, atol=1e-11)
+
+
+def test_moments_become_sums_of_chebyshev_polynomials(rng):
+    t = rng.uniform(-1, 1, 30)
+    moments = product_moments(t + 3, [2.0, 4.0], _kernels.ORDER)[0]
+    expected = np.polynomial.chebyshev.chebvander(t, _kernels.ORDER - 1).sum(axis=0)
+    np.testing.assert_allclose(moments @ chebyshev_of_products(), expected, rtol=0, atol=1e-12)
 
 
 @every_level
@@ -701,9 +727,10 @@ def test_wrong_patches(patch, words):
 
 def test_the_loops_and_their_wrappers_agree_on_constants():
     """A wrong order would write beyond the moments, a wrong size beyond the patches."""
+    source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "moments.h").read_text()
+    assert re.findall(r"enum \{ ORDER = (\d+)", source) == [str(_kernels.ORDER)]
     source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "deposit.c").read_text()
-    [found] = re.findall(r"enum \{ ORDER = (\d+), FINE = (\d+), COARSE = (\d+)", source)
-    assert found == tuple(str(getattr(_kernels, name)) for name in ("ORDER", "FINE", "COARSE"))
+    assert re.findall(r"enum \{ FINE = (\d+), COARSE = (\d+)", source) == [(str(_kernels.FINE), str(_kernels.COARSE))]
     source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "ridge_groups.c").read_text()
     assert re.findall(r"#define (?:SIZE|MEMBERS) (\d+)", source) == [str(_kernels.PATCH_SIZE), str(_kernels.MEMBERS)]
     source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "match_patches.c").read_text()

@@ -168,11 +168,11 @@ def test_shrinkage_is_that_of_stein(rng):
     assert (given.risk, given.stderr, given.dof) == tuple(
         a[4] for a in (given.curve.risk, given.curve.stderr, given.curve.dof)
     )
-    assert given.calls == 7 * 4 + 3
+    assert 7 * 2 + 3 < given.calls < 7 * 4 + 3  # those that are far off have one probe
     losses = [np.sum((p * y - x0) ** 2) for p in chosen.curve.parameters]
     assert (np.abs(chosen.curve.risk - losses) < 4 * chosen.curve.stderr).all()
     assert chosen.curve.noise_energy == pytest.approx(size * sigma**2)
-    assert chosen.calls == 7 * 4 + 4 + 3
+    assert 7 * 2 + 4 + 3 < chosen.calls < 7 * 4 + 4 + 3
     assert "0.7 (interior)" in repr(chosen)
     assert "7 parameters" in repr(chosen.curve)
 
@@ -195,7 +195,11 @@ def test_two_standard_errors_cover_the_loss_of_hard_thresholding(rng):
 
 @pytest.mark.slow
 def test_regret_of_hard_thresholding(rng):
-    """Within 3% of the best parameter in the mean, and 20% at worst; a tiny step, which misses the jump, is far off."""
+    """Within 3% of the best parameter in the mean, and 20% at worst; a tiny step, which misses the jump, is far off.
+
+    No number of probes does better at worst: over 80 draws it is 28% with the default, and with 32 probes alike. Eleven
+    entries lie within one noise level of the best threshold, and their number is that of these data.
+    """
     x0 = np.zeros(16384)
     x0[:400] = 5.0
     parameters = np.linspace(0.5, 5.0, 19)

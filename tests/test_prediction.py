@@ -45,10 +45,10 @@ def test_a_lost_structure_counts_in_little_data():
         lost = 2 * 4.0 * math.log(count) / count
         sure = FilterRatio(1.0, 0.0, 0.0)
         vague = NoiseEnergy(count, 4.0, 1e12, 1.0)
-        assert predict(RiskSums(count, 0.4 * count), vague, sure).stderr == pytest.approx(lost, rel=1e-6)
+        assert predict(RiskSums(count, 0.5 * count), vague, sure).stderr == pytest.approx(lost, rel=1e-6)
         vague = NoiseEnergy(count, 4.0, 1e12, 1.0, level_error=0.2)
-        assert predict(RiskSums(count, 0.4 * count), vague, sure).stderr == pytest.approx(
-            math.hypot(lost, 2 * 0.2 * 0.4), rel=1e-6
+        assert predict(RiskSums(count, 0.5 * count), vague, sure).stderr == pytest.approx(
+            math.hypot(lost, 2 * 0.2 * 0.5), rel=1e-6
         )
 
 

@@ -300,9 +300,9 @@ def test_data_of_another_shape_are_refused(tmp_path, page):
 def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
     path = tmp_path / "page.html"
     path.write_text("old")
-    from scorethresh.viz import report
+    from scorethresh.viz import templates
 
-    monkeypatch.setattr(report.Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr(templates.Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     y = noisy((40,))
     with pytest.raises(OSError, match="full"):
         written(path, y, st.Denoiser(sigma=10.0, choose="bands"))

@@ -23,18 +23,11 @@ pytest.importorskip("uvicorn")
 from PIL import Image
 
 import scorethresh as st
-from helpers import browser_or_skip
+from helpers import browser_or_skip, noisy_step
 from scorethresh import cli
 from scorethresh.cli.playground import desk as desk_module
 from scorethresh.cli.playground.desk import Desk, PageError
 from scorethresh.cli.playground.settings import Settings
-
-SIGMA = 12.0
-
-
-def noisy(seed=5, shape=(64, 80)):
-    clean = np.where(np.indices(shape)[-1] < shape[-1] // 2, 60.0, 180.0)
-    return np.clip(clean + np.random.default_rng(seed).normal(0, SIGMA, shape), 0, 255).astype(np.uint8)
 
 
 def png(values):
@@ -122,7 +115,7 @@ def test_answers_are_not_kept_and_not_framed(server):
         ("a.npy", b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (3,)}", "a.npy"),
         ("<b>.tif", b"II*\x00", "<b>.tif cannot be read as TIFF"),
         ("../../etc/x.csv", b"a,b\n1,2\n3,4\n", "x.csv"),
-        ("record.hea", b"record 1 360 10\n/etc/passwd 16\n", "record.hea is one of several files"),
+        ("record.hea", b"record 1 360 10\n/etc/passwd 16\n", "record.hea is not a single file"),
     ],
 )
 def test_hostile_files_get_one_line(server, name, content, words):
@@ -137,7 +130,7 @@ def test_hostile_files_get_one_line(server, name, content, words):
 
 
 def test_settings_that_make_no_sense_get_one_line(server):
-    _, key = server.open("a.png", png(noisy()))
+    _, key = server.open("a.png", png(noisy_step()))
     for query, words in (
         ({"file": "0" * 16}, "no longer open"),
         ({"file": key, "noise": "purple"}, "purple"),
@@ -173,7 +166,7 @@ def test_a_table_asks_for_its_column(server):
 
 def test_names_are_only_shown(server):
     name = "'; rm -rf ~ <img src=x onerror=alert(1)>.png"
-    _, key = server.open(name, png(noisy()))
+    _, key = server.open(name, png(noisy_step()))
     page = server.ask("GET", f"result?file={key}&choose=bands")[1].decode()
     assert "<img src=x" not in page
     command = re.search('<code id="command">(.*?)</code>', page)[1]
@@ -189,7 +182,7 @@ def test_names_are_only_shown(server):
 
 
 def test_the_command_does_what_the_page_does(server, tmp_path, monkeypatch):
-    y = noisy()
+    y = noisy_step()
     _, key = server.open("-in.png", png(y))
     settings = {"file": key, "noise": "white", "sigma": "11", "choose": "bands", "strength": "60"}
     content = server.ask("GET", f"download?{urlencode(settings)}")[1]
@@ -204,7 +197,7 @@ def test_the_command_does_what_the_page_does(server, tmp_path, monkeypatch):
 
 
 def test_the_file_of_the_command_is_shown_first(tmp_path):
-    (tmp_path / "a.png").write_bytes(png(noisy()))
+    (tmp_path / "a.png").write_bytes(png(noisy_step()))
     running = Server(tmp_path, "a.png")
     try:
         answer, _ = running.ask("GET", "")
@@ -255,7 +248,7 @@ def opened(desk, name, content):
 
 def test_results_are_kept_and_dropped(tmp_path):
     desk = Desk(tmp_path)
-    key = opened(desk, "a.png", png(noisy()))
+    key = opened(desk, "a.png", png(noisy_step()))
     settings = Settings(key, sigma="12", choose="bands")
     first = desk.find(settings)
     half = desk.find(dataclasses.replace(settings, strength="50"))
@@ -268,7 +261,7 @@ def test_results_are_kept_and_dropped(tmp_path):
 
 def test_old_files_are_removed(tmp_path):
     desk = Desk(tmp_path)
-    keys = [opened(desk, "a.png", png(noisy(k))) for k in range(desk_module.MOST_FILES + 1)]
+    keys = [opened(desk, "a.png", png(noisy_step(seed=k))) for k in range(desk_module.MOST_FILES + 1)]
     assert len(list(tmp_path.iterdir())) == desk_module.MOST_FILES
     with pytest.raises(PageError, match="no longer open"):
         desk.find(Settings(keys[0]))
@@ -320,7 +313,7 @@ def test_drop_look_change_and_download(browser, server, tmp_path):
     from selenium.webdriver import Keys
     from selenium.webdriver.support.ui import Select
 
-    y = noisy()
+    y = noisy_step()
     (tmp_path / "picture.png").write_bytes(png(y))
     browser.get(server.address)
     assert browser.find_element("css selector", ".drop").text == "Drop a file here\nor choose one"
@@ -331,7 +324,7 @@ def test_drop_look_change_and_download(browser, server, tmp_path):
     assert float(level) == pytest.approx(found.sigma, rel=0.01)
     assert float(error) == pytest.approx(found.predicted_mse**0.5, rel=0.1)
     assert browser.find_element("css selector", "#sure .verdict").text == found.verdict
-    assert browser.execute_script("return document.getElementById('after').naturalWidth") == 80
+    assert browser.execute_script("return document.getElementById('after').naturalWidth") == 64
 
     before = browser.current_url
     Select(browser.find_element("name", "noise")).select_by_value("correlated")
@@ -352,7 +345,7 @@ def test_drop_look_change_and_download(browser, server, tmp_path):
     assert np.abs(pixels(file.read_bytes()) - expected).max() <= 0.5 + 1e-4
 
     browser.back()
-    waited(lambda: Select(browser.find_element("name", "noise")).first_selected_option.text == "told from the data")
+    waited(lambda: Select(browser.find_element("name", "noise")).first_selected_option.text == "found from the data")
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
@@ -362,7 +355,7 @@ def test_a_bad_file_or_level_is_told_in_the_page(browser, server, tmp_path):
     t = np.arange(200)
     np.savetxt(tmp_path / "two.csv", np.c_[t, np.random.default_rng(0).normal(size=200)], delimiter=",", header="t,v")
     (tmp_path / "broken.tif").write_bytes(b"II*\x00 and then nothing")
-    (tmp_path / "fine.png").write_bytes(png(noisy()))
+    (tmp_path / "fine.png").write_bytes(png(noisy_step()))
     browser.get(server.address)
     browser.find_element("id", "file").send_keys(str(tmp_path / "broken.tif"))
     told = waited(lambda: browser.find_element("id", "problem").text)

@@ -9,18 +9,22 @@ from __future__ import annotations
 from .eigen import MOST_SIDE, EigenStack, symmetric_eigen
 from .frame import WindowShrinkage, dilated, sliding_dct
 from .mixture import fit_mixture, fit_mixture_rows
+from .moments import MOMENTS_TO_WEIGHTS, NODES, ORDER, TO_WEIGHTS
 from .patches import MEMBERS, PATCH_SIZE, Ridge, match_patches, ridge_groups
-from .sample import COARSE, FINE, ORDER, CellTable, CutGaussian, PiecewiseQuadratic, deposit, kernel_sums
+from .sample import COARSE, FINE, CellTable, CutGaussian, PiecewiseQuadratic, deposit, kernel_sums
 from .stein import MOST_PIECES, stein_sums
 
 __all__ = [
     "COARSE",
     "FINE",
     "MEMBERS",
+    "MOMENTS_TO_WEIGHTS",
     "MOST_PIECES",
     "MOST_SIDE",
+    "NODES",
     "ORDER",
     "PATCH_SIZE",
+    "TO_WEIGHTS",
     "CellTable",
     "CutGaussian",
     "EigenStack",

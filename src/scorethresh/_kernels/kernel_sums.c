@@ -1,9 +1,9 @@
 /* Sums of a Gaussian kernel over a sample, for all points at once. The wrapper is `kernel_sums` in sample.py. */
 #include <math.h>
 
-#include "chebyshev.h"
 #include "exp2.h"
 #include "loops.h"
+#include "moments.h"
 
 /* The recursion along an even grid goes back LAG points, so that the processor can overlap the products. It restarts
    after a block, before its rounding errors add up. */
@@ -46,8 +46,8 @@ INLINE void gaussians(double z, int64_t low, int64_t high, const double *restric
 typedef struct {
     int64_t n, pieces, count;
     const double *z, *weights, *points, *smooth;
-    const int64_t *spans, *bounds;
-    double step, c, decay;
+    const int64_t *bounds;
+    double step, c, decay, cut, mirrored_cut;
     double *kernel, *mirrored, *out;
 } sums;
 
@@ -55,6 +55,41 @@ typedef struct {
 typedef struct {
     int64_t low, both, high;
 } reach;
+
+/* Returns how many of the ascending points are below x. */
+INLINE int64_t count_below(const sums *all, double x) {
+    int64_t low = 0, high = all->count;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (all->points[middle] < x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Returns the points that entries from `first` to `last` reach. The mirrored kernel is exp(-2 z a / h^2) of the direct
+   one: below 1e-17 of it, it adds nothing. */
+INLINE reach reach_of(const sums *all, double first, double last) {
+    const int64_t low = count_below(all, first - all->cut), high = count_below(all, last + all->cut);
+    const int64_t both = count_below(all, fmin(all->cut - first, all->mirrored_cut / first));
+    return (reach){low, most(low, least(both, high)), high};
+}
+
+/* The nodes of a cell from -1 to 1, and the matrix (moments, nodes) that takes moments to the weights of the nodes. */
+typedef struct {
+    const double *at, *weights;
+} cell_nodes;
+
+/* Sets the weights of nodes: sums over them are those over the entries with these moments, for all polynomials of degree
+   below ORDER. */
+INLINE void node_weights(const cell_nodes *nodes, const double *restrict moments, double *restrict w) {
+    double sums[ORDER] = {0};
+    for (int q = 0; q < ORDER; q++)
+        for (int p = 0; p < ORDER; p++) sums[p] += nodes->weights[ORDER * q + p] * moments[q];
+    memcpy(w, sums, sizeof sums);
+}
 
 /* Adds w K and w K^2 of one entry, and leaves K in `kernel`. */
 INLINE void add_kernels(const sums *all, double z, double w, reach at) {
@@ -82,7 +117,7 @@ INLINE void add_smooth(const sums *all, double z, double w, int64_t piece, int64
 /* Adds one entry. */
 INLINE void add_entry(const sums *all, int64_t i) {
     const int64_t n = all->n;
-    const reach at = {all->spans[3 * i], all->spans[3 * i + 1], all->spans[3 * i + 2]};
+    const reach at = reach_of(all, all->z[i], all->z[i]);
     add_kernels(all, all->z[i], all->weights[i], at);
     for (int64_t p = 0; p < all->pieces; p++)
         add_smooth(all, all->z[i], all->weights[i], p, most(at.low, all->bounds[(p + 1) * n + i]),
@@ -106,15 +141,16 @@ INLINE double step_down(const sums *all, int64_t piece, int64_t k, const double 
 
 /* Adds the entries from start to stop, which lie in one cell: ORDER nodes take their place. At a point that parts them
    into different pieces, all are taken to be on the piece of the last one. Then those before are put right. */
-static void add_cell(const sums *all, const chebyshev *basis, int64_t start, int64_t stop, double low, double width) {
+static void add_cell(const sums *all, const cell_nodes *nodes, int64_t start, int64_t stop, double low, double width) {
     const int64_t n = all->n, end = stop - 1, *restrict bounds = all->bounds;
-    const reach at = {all->spans[3 * start], all->spans[3 * start + 1], all->spans[3 * end + 2]};
+    const reach at = reach_of(all, all->z[start], all->z[end]);
     const double scale = 2.0 / width;
     double moments[ORDER] = {0}, z[ORDER], w[ORDER];
-    for (int64_t i = start; i < stop; i++) add_moments(all->weights[i], (all->z[i] - low) * scale - 1.0, moments);
-    node_weights(basis, moments, w);
+    for (int64_t i = start; i < stop; i++)
+        add_products(all->weights[i], factors_of((all->z[i] - low) * scale - 1.0), moments);
+    node_weights(nodes, moments, w);
     for (int q = 0; q < ORDER; q++) {
-        z[q] = low + 0.5 * width * (1.0 + basis->node[q]);
+        z[q] = low + 0.5 * width * (1.0 + nodes->at[q]);
         add_kernels(all, z[q], w[q], at);
         for (int64_t p = 0; p < all->pieces; p++)
             add_smooth(all, z[q], w[q], p, most(at.low, bounds[(p + 1) * n + end]), least(at.high, bounds[p * n + end]));
@@ -125,8 +161,8 @@ static void add_cell(const sums *all, const chebyshev *basis, int64_t start, int
         for (int q = 0; q < ORDER; q++) moments[q] = 0.0;
         for (int64_t k = most(at.low, bounds[p * n + start]); k < last; k++) {
             for (; i < stop && bounds[p * n + i] <= k; i++)
-                add_moments(all->weights[i], (all->z[i] - low) * scale - 1.0, moments);
-            node_weights(basis, moments, w);
+                add_products(all->weights[i], factors_of((all->z[i] - low) * scale - 1.0), moments);
+            node_weights(nodes, moments, w);
             all->out[2 * all->count + k] += step_down(all, p, k, z, w);
         }
     }
@@ -134,25 +170,27 @@ static void add_cell(const sums *all, const chebyshev *basis, int64_t start, int
 
 /* Adds to `out`, per point a, the sums over z of w K, w K^2 and w K s, with w the weight of z.
 
-   K = 2^(-c (z-a)^2) + 2^(-c (z+a)^2). Entry i touches points spans[i, 0] to spans[i, 2]; the second power counts only
-   before spans[i, 1]. s is the polynomial smooth[p, :, k] in z at point k, piece p being the one with
+   K = 2^(-c (z-a)^2) + 2^(-c (z+a)^2). Both powers are left out where |z-a| or z+a exceeds `cut`, and the second one
+   where z a exceeds `mirrored_cut`. s is the polynomial smooth[p, :, k] in z at point k, piece p being the one with
    bounds[p + 1, i] <= k < bounds[p, i]. `step` is that of even points, 0 for others. `scratch` has two rows.
 
-   If `width` is positive, entries in cells of that width may be replaced by fewer. Entries, spans and bounds ascend. */
+   If `width` is positive, entries in cells of that width may be replaced by the nodes of the cells. Entries and
+   bounds ascend. */
 EXPORT void kernel_sums(int64_t n, const double *restrict z, const double *restrict weights,
-                        const int64_t *restrict spans, int64_t pieces, const int64_t *restrict bounds, int64_t count,
+                        double cut, double mirrored_cut, int64_t pieces, const int64_t *restrict bounds, int64_t count,
                         const double *restrict points, double step, double c, double width,
-                        const double *restrict smooth, double *restrict scratch, double *restrict out) {
+                        const double *restrict node, const double *restrict node_weight, const double *restrict smooth,
+                        double *restrict scratch, double *restrict out) {
     const double decay = power_of_2(-2.0 * c * (LAG * step) * (LAG * step));
-    const sums all = {n,     pieces, count, z,     weights, points,          smooth, spans,
-                      bounds, step,   c,     decay, scratch, scratch + count, out};
-    const chebyshev basis = chebyshev_basis();
+    const sums all = {n,    pieces, count, z,   weights,      points,  smooth,          bounds,
+                      step, c,      decay, cut, mirrored_cut, scratch, scratch + count, out};
+    const cell_nodes nodes = {node, node_weight};
     for (int64_t start = 0, stop; start < n; start = stop) {
         const double cell = width > 0.0 ? floor(z[start] / width) : 0.0;
         stop = start + 1;
         while (stop < n && width > 0.0 && floor(z[stop] / width) == cell) stop++;
-        if (stop - start > ORDER && spans[3 * start] < spans[3 * stop - 1])
-            add_cell(&all, &basis, start, stop, cell * width, width);
+        if (stop - start > ORDER)
+            add_cell(&all, &nodes, start, stop, cell * width, width);
         else
             for (int64_t i = start; i < stop; i++) add_entry(&all, i);
     }

@@ -33,7 +33,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cpu_level": (N,),
     **_both_precisions("deposit", *(N, N, P, N, P, P, P, N, P, D, N, N, N, P)),
     **_both_precisions("stein_sums", *(N, N, P, D, D, N, P, P, D, D, P)),
-    "kernel_sums": (None, *(N, P, P, P, N, P, N, P, D, D, D, P, P, P)),
+    "kernel_sums": (None, *(N, P, P, D, D, N, P, N, P, D, D, D, P, P, P, P, P)),
     **_both_precisions("dilated", None, *[N] * 7, P, P, P),
     "fit_mixture": (N, *(N, P, P, N, D, D, N, D, P, P, P)),
     "fit_mixture_rows": (N, *(N, N, P, D, N, D, N, D, D, D, D, P, P, P, P)),

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from . import loader
 from .checks import check_array, check_output, float_dtype
+from .moments import MOMENTS_TO_WEIGHTS, NODES, ORDER
 
 Array = NDArray[np.float64]
 
-# The same as in deposit.c: Chebyshev moments per cell, and the shifts that turn the bits of a double into a key.
-ORDER = 12
+# The same as in deposit.c: the shifts that turn the bits of a double into a key.
 FINE = 43
 COARSE = 50
+
+# exp(-2 z a / h^2), a mirrored kernel over the direct one, is below 1e-17 if z a exceeds this many h^2.
+MIRRORED_CUT = 19.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +34,7 @@ class CellTable:
     middle, scale
         The moments of cell j are those of ``(|y| - middle[j]) * scale[j]``.
     table, unit, first_key
-        Up to ``edges[tail_cell]``, `table` holds a cell at or near that of an entry, by the fine key of ``|y| * unit``
+        Up to ``edges[tail_cell]``, `table` holds the cell of an entry or one before, by the fine key of ``|y| * unit``
         less `first_key`. The fine key of a double is its bits shifted by `FINE`, the coarse one by `COARSE`.
     tail_cell, tail_key
         Beyond ``edges[tail_cell]``, edges are the values at which the coarse key changes. `tail_key` is the coarse
@@ -66,11 +69,13 @@ class CellTable:
         if operator.index(self.tail_key) != key:
             msg = f"tail_key must be the key of edges[{self.tail_cell}], {key}, got {self.tail_key}."
             raise ValueError(msg)
-        operator.index(self.first_key)
+        if max(abs(operator.index(self.first_key)), self.table.size, cells) >= 1 << 30:
+            msg = f"first_key and the sizes of table and edges must be below 2^30, got {self.first_key}."
+            raise ValueError(msg)
 
 
 def deposit(y: NDArray[Any], cells: CellTable, moments: Array) -> int:
-    """Add the Chebyshev moments of every ``|y|`` to the row of its cell.
+    """Add the moments of every ``|y|`` to the row of its cell: see `moments.chebyshev_of_products`.
 
     Parameters
     ----------
@@ -157,22 +162,11 @@ def kernel_sums(z: Array, weights: Array, points: Array, kernel: CutGaussian, fa
     out, scratch = np.zeros((3, points.size)), np.empty((2, points.size))
     loader.call(
         "kernel_sums",
-        *(z.size, z, weights, _spans(z, points, h, kernel.reach), pieces, factor.bounds),
+        *(z.size, z, weights, float(kernel.reach * h), MIRRORED_CUT * h * h, pieces, factor.bounds),
         *(points.size, points, _even_step(points, h), float(0.5 * np.log2(np.e) / h**2)),
-        *(float(kernel.polynomial_width * h), factor.coefficients, scratch, out),
+        *(float(kernel.polynomial_width * h), NODES, MOMENTS_TO_WEIGHTS, factor.coefficients, scratch, out),
     )
     return out
-
-
-def _spans(z: Array, points: Array, h: float, reach: float) -> NDArray[np.int64]:
-    """Return three points per entry: the first within reach of z, the first beyond reach of -z, that of z."""
-    with np.errstate(divide="ignore"):
-        # The mirrored kernel is exp(-2 z a / h^2) of the direct one: below 1e-17 it adds nothing.
-        mirrored = np.minimum(reach * h - z, 19.6 * h * h / z)
-    low = np.searchsorted(points, z - reach * h)
-    high = np.searchsorted(points, z + reach * h, side="right")
-    both = np.searchsorted(points, mirrored, side="right").clip(low, high)
-    return np.stack([low, both, high], axis=1).astype(np.int64, copy=False)
 
 
 def _even_step(points: Array, h: float) -> float:

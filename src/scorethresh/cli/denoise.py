@@ -13,7 +13,7 @@ import typer
 
 from .. import Denoiser, io
 from .batch import Outcome, denoise_files
-from .inputs import Inputs, find_inputs
+from .inputs import Inputs, find_inputs, has_suffix
 from .messages import collected_warnings, complain, echo, echo_table, echo_text, note
 from .onefile import Job, denoise_file, write_report_page
 from .options import (
@@ -41,7 +41,7 @@ from .options import (
     read_mask,
 )
 from .series import SeriesJob, check_series_options, denoise_series
-from .store import Machines, check_one_input, denoise_store, is_store
+from .store import Machines, denoise_store, in_chunks
 from .summary import Summary, grouped_notes
 
 # The values of --choose that --compare tries.
@@ -89,7 +89,7 @@ Noise = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="auto (told from the data), white, correlated, poisson (counts), camera, rician or speckle.",
+        help="auto (a model that fits), white, correlated, poisson (counts), camera, rician or speckle.",
         autocompletion=one_of(*NOISES),
         rich_help_panel=NOISE,
     ),
@@ -179,8 +179,11 @@ def denoise(
 ) -> None:
     """Remove the noise from pictures, stacks, sounds, volumes, recordings and tables.
 
-    PNG, JPEG, BMP, WebP, TIFF, DICOM, NPY, NPZ, WAV, CSV, NIfTI, MiniSEED and WFDB. The output has the type and the
-    metadata of the input. Larger than memory: Zarr, NPY, TIFF or NIfTI to an output that ends in .zarr.
+    Formats: PNG, JPEG, BMP, WebP, TIFF, DICOM, FITS, NPY, NPZ, Zarr, WAV, CSV, NIfTI, MiniSEED, WFDB.
+
+    The output has the type and the metadata of the input.
+
+    Larger than memory: Zarr, NPY, TIFF or NIfTI to an output that ends in .zarr.
     """
     stored = parse_dtype(dtype)
 
@@ -197,10 +200,10 @@ def denoise(
         )
 
     in_series = series or noise_map is not None or rank_map is not None
-    if is_store(output) and not in_series:
-        check_one_input(inputs)
+    if not in_series and in_chunks(context, inputs, output):
         machines = Machines(workers, memory, scheduler)
-        denoise_store(Path(inputs[0]), Path(output), denoiser(), machines, axes=axes, force=force, quiet=quiet)
+        reading = io.ReadOptions(axes=axes, key=key)
+        denoise_store(Path(inputs[0]), Path(output), denoiser(), machines, reading, force=force, quiet=quiet)
         return
     folder = Path(output)
     found = find_inputs(inputs, folder, recursive=recursive)
@@ -229,7 +232,8 @@ def denoise(
 def _target(output: str, found: Inputs) -> Any:
     """Give the file to write. If the output is a folder, or ends like one, it is made and the input's name is kept."""
     folder = Path(output)
-    if not (folder.is_dir() or output.endswith(("/", os.sep))):
+    is_folder = folder.is_dir() and not has_suffix(folder)  # a store has a suffix
+    if not (is_folder or output.endswith(("/", os.sep))):
         yield folder
         return
     with io.made_folder(folder):

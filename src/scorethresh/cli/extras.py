@@ -20,7 +20,9 @@ _SCRIPTS = ("fig_risk", "theorem", "bandwidth")
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The picture.")] = Path("scorethresh-demo.png"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The picture.")] = Path(
+        "scorethresh-demo.png"
+    ),
     force: Force = False,
 ) -> None:
     """Denoise a picture and an electrocardiogram; print the predicted and the true error."""
@@ -59,7 +61,7 @@ def _draw(path: Path, panels: list[tuple[str, Any]], *, force: bool) -> None:
 
 
 def paper(
-    output: Annotated[Path, typer.Option("--output", "-o", help="A folder.")] = Path("out/score2013"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="A folder.")] = Path("out/score2013"),
 ) -> None:
     """Draw the figures of the paper; in a checkout of the repository."""
     if not Path("papers/score2013").is_dir():

@@ -101,6 +101,9 @@ def _files_in(folder: Path, output: Path) -> Iterator[Path]:
     for here, folders, names in os.walk(folder):
         above = Path(here)
         folders[:] = [name for name in folders if name[0] != "." and (above / name).resolve() != output.resolve()]
+        stores = [name for name in folders if has_suffix(above / name)]  # a folder that is one file to its users
+        folders[:] = [name for name in folders if name not in stores]
+        yield from (above / name for name in stores)
         yield from (above / name for name in names if name[0] != ".")
 
 

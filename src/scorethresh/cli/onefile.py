@@ -83,10 +83,17 @@ class Result:
         """The predicted mean squared error of every part, at this strength."""
         if self.strength == 1:
             return [one.predicted_mse for one in self.found]
+        return [energies.at_strength(self.strength) for energies in self._energies()]
+
+    @property
+    def noise_rms(self) -> float:
+        """The root mean square of the noise of all parts."""
+        return math.sqrt(float(np.average([energies.noise for energies in self._energies()], weights=self.sizes)))
+
+    def _energies(self) -> list[Any]:
         from ..viz.report import energies_of
 
-        pairs = zip(self.data.parts(), self.found, strict=True)
-        return [energies_of(y, self.denoiser, one).at_strength(self.strength) for y, one in pairs]
+        return [energies_of(y, self.denoiser, one) for y, one in zip(self.data.parts(), self.found, strict=True)]
 
     @property
     def sizes(self) -> list[int]:
@@ -127,6 +134,7 @@ class Result:
             said=sentences(self.found),
             notes=tuple(self.notes()),
             compared=self.compared,
+            noise_rms=0.0 if levels else self.noise_rms,
         )
 
     def notes(self) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +45,7 @@ AxesOption = Annotated[
     str,
     typer.Option(
         metavar="LETTERS",
-        help="TIFF, DICOM, NPY, NPZ: a letter per axis, such as ZCYX or ZC2YX. Z, Y, X space; S colours; "
+        help="TIFF, DICOM, NPY, NPZ, Zarr, FITS: a letter per axis, such as ZCYX or ZC2YX. Z, Y, X space; S colours; "
         "C channels, T times and others one by one.",
         rich_help_panel=FILES,
     ),
@@ -52,10 +53,10 @@ AxesOption = Annotated[
 Volume = Annotated[
     bool, typer.Option("--volume", help="TIFF, DICOM: pages are one volume, not pictures.", rich_help_panel=FILES)
 ]
-Key = Annotated[str, typer.Option(metavar="NAME", help="NPZ: the name of the array.", rich_help_panel=FILES)]
+Key = Annotated[str, typer.Option(metavar="NAME", help="NPZ, Zarr, FITS: the array, by name.", rich_help_panel=FILES)]
 ChannelAxis = Annotated[
     int | None,
-    typer.Option(metavar="NUMBER", help="NPY, NPZ: the axis of colours or channels.", rich_help_panel=FILES),
+    typer.Option(metavar="NUMBER", help="NPY, NPZ, Zarr, FITS: the axis of channels.", rich_help_panel=FILES),
 ]
 Dtype = Annotated[
     str | None,
@@ -72,7 +73,11 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that exist."
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help page names no type of a flag, which takes no value."""
+    """A command whose help page is made of whole paragraphs, and names no type of a flag, which takes no value."""
+
+    def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
+        paragraphs = inspect.cleandoc(help or "").split("\n\n")
+        super().__init__(*args, help="\n\n".join(" ".join(text.split()) for text in paragraphs), **options)
 
     def get_params(self, ctx: Any) -> Any:
         """Return the options and arguments."""
@@ -95,6 +100,15 @@ def without_flag_types(params: Any) -> Any:
         elif param.param_type_name == "argument":
             param.display_type_rich = lambda ctx: None  # its name says enough
     return params
+
+
+def given_options(context: Any, allowed: tuple[str, ...]) -> list[str]:
+    """Return the options that were given, without those whose parameters are allowed."""
+    return [
+        max(param.opts, key=len)
+        for param in context.command.params
+        if param.name not in allowed and context.get_parameter_source(param.name).name == "COMMANDLINE"
+    ]
 
 
 def parse_dtype(dtype: str | None) -> np.dtype[Any] | None:

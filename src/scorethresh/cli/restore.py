@@ -134,7 +134,7 @@ def restore(
     if report is not None:
         _write_report(
             report,
-            output,
+            result,
             merged.parts()[len(found) // 2],
             found[len(found) // 2],
             merged.part_channel_axis,
@@ -309,13 +309,13 @@ def _resized(data: io.Data, estimate: Any, factor: int | None) -> io.Data:
 
 
 def _write_report(
-    report: Path, target: Path, y: Any, found: Restored, channel_axis: int | None, *, force: bool
+    report: Path, result: Result, y: Any, found: Restored, channel_axis: int | None, *, force: bool
 ) -> None:
     try:
         from ..viz.restoration import write_restoration_report
 
         with io.replacing(report, force=force) as beside:
-            write_restoration_report(beside, y, found, channel_axis)
+            write_restoration_report(beside, y, found, channel_axis, name=result.source.name)
     except Exception as error:
-        msg = f"{target} is written, but the report is not: {any_error(error)}"
+        msg = f"{result.target} is written, but the report is not: {any_error(error)}"
         raise PartlyDone(msg) from error

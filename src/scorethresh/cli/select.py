@@ -16,11 +16,16 @@ from .. import Selection, estimate_sigma, io, select_threshold
 from .. import compare as compare_methods
 from ..select.threshold import DEFAULT
 from .messages import echo, echo_table, echo_text
-from .options import Columns, Force, Json, Rule, check_suffix, parse_sigma
+from .options import METHODS, Columns, Force, Json, Rule, check_suffix, one_of, parse_sigma
 
 Numbers = Annotated[str, typer.Argument(metavar="FILE", help="A file of coefficients, or - for standard input.")]
 Level = Annotated[
-    str | None, typer.Option("--sigma", help="Noise level of the entries: a number, or auto to estimate it.")
+    str | None,
+    typer.Option("--sigma", metavar="NUMBER", help="Noise level of the entries: a number, or auto to estimate it."),
+]
+Method = Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(METHODS)}.", autocompletion=one_of(*METHODS))]
+Plot = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Also draw risk curve and histogram: .png, .pdf or .svg.")
 ]
 
 
@@ -28,10 +33,10 @@ def select(
     file: Numbers,
     sigma: Level = None,
     rule: Rule = "hard",
-    method: Annotated[str, typer.Option(help="score, mixture, jansen, sure, universal, fdr, ...")] = DEFAULT,
+    method: Method = DEFAULT,
     column: Columns = None,
     as_json: Json = False,
-    plot: Annotated[Path | None, typer.Option(help="Also draw risk curve and histogram: .png, .pdf or .svg.")] = None,
+    plot: Plot = None,
     force: Force = False,
 ) -> None:
     """Choose the threshold of least estimated risk for noisy coefficients."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import LowRankDenoised, LowRankDenoiser, io
 from .._progress import SHOWN_AFTER
 from .messages import PartlyDone, any_error, collected_warnings
+from .options import given_options
 from .summary import Summary, known_peak, shape_text
 
 # Parameters of `denoise` that go with a series.
@@ -57,11 +58,7 @@ class SeriesJob:
 
 def check_series_options(context: Any, *, series: bool, many: bool) -> None:
     """Raise if options were given that do not go together."""
-    given = [
-        max(param.opts, key=len)
-        for param in context.command.params
-        if param.name not in ALLOWED and context.get_parameter_source(param.name).name == "COMMANDLINE"
-    ]
+    given = given_options(context, ALLOWED)
     if not series:
         msg = "--noise-map and --rank-map go with --series. Add it, or leave them out."
     elif many:

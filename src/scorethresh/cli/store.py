@@ -10,6 +10,29 @@ from typing import Any, NamedTuple
 from .. import Denoiser, io
 from .._progress import SHOWN_AFTER, Progress
 from .messages import echo, echo_text
+from .options import given_options
+
+# Parameters of `denoise` that go with data in chunks.
+ALLOWED = (
+    *(
+        "context",
+        "inputs",
+        "output",
+        "sigma",
+        "choose",
+        "wavelet",
+        "levels",
+        "rule",
+        "method",
+        "noise",
+        "mask",
+        "axes",
+        "key",
+    ),
+    *("workers", "memory", "scheduler", "quiet", "force"),
+)
+# Suffixes of files that are read in parts.
+OPENED = (".zarr", ".npy", ".tif", ".tiff", ".nii")
 
 
 class Machines(NamedTuple):
@@ -25,6 +48,27 @@ def is_store(output: str) -> bool:
     return output.rstrip("/").lower().endswith(".zarr")
 
 
+def in_chunks(context: Any, inputs: list[str], output: str) -> bool:
+    """Tell whether a store is written chunk by chunk. If not, all data are read into memory.
+
+    Options that are about all data, and formats that cannot be read in parts, need them in memory.
+    """
+    if not is_store(output):
+        return False
+    source = Path(inputs[0])
+    whole = given_options(context, ALLOWED)
+    named = "--key" in given_options(context, ()) and source.suffix.lower() != ".zarr"
+    if not whole and not named and (source.name.lower().endswith(OPENED) or source.is_dir()):
+        check_one_input(inputs)
+        return True
+    given = [option for option in ("--workers", "--memory", "--scheduler") if option in given_options(context, ())]
+    if given:
+        reason = f"{whole[0]}, which needs" if whole else f"{source.name}, whose format needs"
+        msg = f"{given[0]} does not go with {reason} all data in memory. Leave one of them out."
+        raise ValueError(msg)
+    return False
+
+
 def check_one_input(inputs: list[str]) -> None:
     """Refuse several inputs."""
     if len(inputs) > 1:
@@ -33,7 +77,14 @@ def check_one_input(inputs: list[str]) -> None:
 
 
 def denoise_store(
-    source: Path, target: Path, denoiser: Denoiser, machines: Machines, *, axes: str, force: bool, quiet: bool
+    source: Path,
+    target: Path,
+    denoiser: Denoiser,
+    machines: Machines,
+    reading: io.ReadOptions,
+    *,
+    force: bool,
+    quiet: bool,
 ) -> None:
     """Denoise a file into a store, and print what was predicted.
 
@@ -45,8 +96,8 @@ def denoise_store(
         What denoises it.
     machines : Machines
         Where.
-    axes : str
-        A letter per axis; empty if the file tells.
+    reading : ReadOptions
+        The letters of the axes, if the file does not tell, and the name of the array.
     force : bool
         Whether an existing store is replaced.
     quiet : bool
@@ -64,11 +115,11 @@ def denoise_store(
         raise ValueError(msg)
     start = time.monotonic()
     try:
-        file = open_file(source)
+        file = open_file(source, reading.key)
     except FileNotFoundError as error:
         raise io.FileError(str(error)) from None
-    if axes:
-        file = dataclasses.replace(file, axes=axes.lower())
+    if reading.axes:
+        file = dataclasses.replace(file, axes=reading.axes.lower())
     bar: list[Any] = []
     with task_runner(*machines) as run_tasks:
 

@@ -48,6 +48,8 @@ class Summary:
         Reasons for attention.
     compared : tuple
         The rows of --compare.
+    noise_rms : float
+        The root mean square of the noise, if it depends on the signal and has no single level; else 0.
     """
 
     source: str
@@ -65,6 +67,7 @@ class Summary:
     said: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     compared: tuple[tuple[str, ...], ...] = ()
+    noise_rms: float = 0.0
 
     @property
     def psnr(self) -> float | None:
@@ -74,9 +77,8 @@ class Summary:
     @property
     def reduction(self) -> float | None:
         """How many times larger the noise was than the error is now, if both are known."""
-        if not self.levels or self.mse <= 0:
-            return None
-        return math.sqrt(float(np.mean(np.square(self.levels))) / self.mse)
+        noise = float(np.mean(np.square(self.levels))) if self.levels else self.noise_rms**2
+        return math.sqrt(noise / self.mse) if noise > 0 and self.mse > 0 else None
 
     def level_text(self) -> str:
         """Return the noise level, or the range of the levels."""
@@ -99,7 +101,8 @@ class Summary:
         yield f"{self.target}: {self.shape} {self.dtype}, {self.seconds:.1f} s"
         level = f"σ = {self.level_text()} ({'given' if self.given else 'estimated'})" if self.levels else ""
         if self.reduction is not None:
-            yield (f"  noise reduced {plain(self.reduction, 2)} times, from {level} to an error of {self.error_text()}")
+            before = level or f"{plain(self.noise_rms)} in the mean"
+            yield f"  noise reduced {plain(self.reduction, 2)} times, from {before} to an error of {self.error_text()}"
         else:
             yield f"  {level + ', ' if level else ''}predicted error {self.error_text()}"
         if self.psnr is not None and self.peak is not None:

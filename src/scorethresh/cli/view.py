@@ -19,7 +19,7 @@ from .._validate import missing_extra
 from .messages import echo
 from .streams import flush_stdout
 
-File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A file to open first.")]
+File = Annotated[Path | None, typer.Argument(metavar="FILE", help="A file to open first.")]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")]
 Port = Annotated[int, typer.Option(metavar="NUMBER", min=0, max=65535, help="The port; 0 takes a free one.")]
 Limit = Annotated[int, typer.Option(metavar="MIB", min=1, help="Largest file that the page takes. FILE may be larger.")]

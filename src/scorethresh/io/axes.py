@@ -48,7 +48,8 @@ class Axes:
     @property
     def stack_axes(self) -> tuple[int, ...]:
         """The axes along which parts are denoised by themselves."""
-        return tuple(k for k, letter in enumerate(self.letters) if letter not in SPACE + COLOURS)
+        flat = [letter == "Z" and n == 1 for letter, n in zip(self.letters, self.shape, strict=True)]
+        return tuple(k for k, letter in enumerate(self.letters) if letter not in SPACE + COLOURS or flat[k])
 
     @property
     def stack_names(self) -> tuple[str, ...]:
@@ -72,8 +73,10 @@ class Axes:
         parts = [
             f"{self.shape[k]} {name if name == 'time' else name + 's'}".replace("time", "times")
             for k, name in zip(self.stack_axes, self.stack_names, strict=True)
+            if self.shape[k] > 1 or not self.origin
         ]
-        sides = [n for letter, n in zip(self.letters, self.shape, strict=True) if letter in SPACE]
+        inside = set(range(len(self.shape))) - set(self.stack_axes)
+        sides = [n for k, n in enumerate(self.shape) if k in inside and self.letters[k] in SPACE]
         kind = f"a {KINDS.get(len(sides), 'part')} of {' x '.join(map(str, sides))}"
         if COLOURS in self.letters:
             kind += f" in {self.shape[self.letters.index(COLOURS)]} colours"

@@ -25,11 +25,11 @@ class ReadOptions:
     volume : bool
         TIFF, DICOM: whether the pages are one volume rather than separate pictures.
     channel_axis : int, optional
-        NPY, NPZ: the axis of colours or channels.
+        NPY, NPZ, Zarr, FITS: the axis of colours or channels.
     axes : str
-        TIFF, DICOM, NPY, NPZ: a letter per axis, such as ``ZCYX``; empty: what the file says.
+        TIFF, DICOM, NPY, NPZ, Zarr, FITS: a letter per axis, such as ``ZCYX``; empty: what the file says.
     key : str
-        NPZ: the name of the array. Empty: the only one.
+        NPZ, Zarr: the name of the array; FITS: that of the extension. Empty: the only one.
     """
 
     columns: tuple[str, ...] = ()

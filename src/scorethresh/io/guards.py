@@ -18,9 +18,9 @@ BOMB_RATIO = 100
 BOMB_BYTES = 64 << 20
 
 
-def check_bomb(path: Path, claimed: int) -> None:
-    """Raise if the header of a file claims many more bytes of data than the file can hold."""
-    size = max(path.stat().st_size, 1)
+def check_bomb(path: Path, claimed: int, held: int | None = None) -> None:
+    """Raise if a header claims many more bytes of data than the file, or a folder of `held` bytes, can hold."""
+    size = max(path.stat().st_size if held is None else held, 1)
     if claimed > max(BOMB_BYTES, BOMB_RATIO * size):
         amount = f"{claimed / 2**30:.1f} GiB" if claimed >= 1 << 30 else f"{claimed / 2**20:.0f} MiB"
         msg = (

@@ -17,6 +17,9 @@ from .guards import check_bomb
 # Bytes that one byte of Steim 2, the tightest compression of MiniSEED, can hold: seven differences in four bytes.
 _STEIM = 7
 
+# Bits of a sample by the name of the storage format of WFDB. An estimate may exceed the range that was recorded.
+_WFDB_BITS = {"80": 8, "212": 12, "310": 10, "311": 10, "16": 16, "61": 16, "160": 16, "24": 24, "32": 32}
+
 
 def read_miniseed(path: Path, options: ReadOptions) -> Data:
     """Read a MiniSEED file: every trace, and every stretch between gaps, by itself."""
@@ -58,6 +61,14 @@ def _rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.clip(np.rint(values.astype(np.float64)), limits.min, limits.max).astype(dtype)
 
 
+def _in_range(digital: NDArray[Any], physical: NDArray[Any], fmt: str) -> NDArray[Any]:
+    """Return digital values within what the format holds; its least value stands for missing samples."""
+    if fmt not in _WFDB_BITS:
+        return digital
+    top = 1 << (_WFDB_BITS[fmt] - 1)
+    return np.where(np.isnan(physical), digital, np.clip(digital, 1 - top, top - 1))
+
+
 def read_wfdb(path: Path, options: ReadOptions) -> Data:
     """Read a WFDB record by its header: the leads in their physical units, together."""
     import wfdb
@@ -92,6 +103,6 @@ def write_wfdb(path: Path, data: Data) -> None:
     record.p_signal = np.asarray(data.values, dtype=np.float64).reshape(record.p_signal.shape)
     record.file_name = [f"{name}.dat"] * record.n_sig
     record.byte_offset = None
-    record.d_signal = record.adc()
+    record.d_signal = _in_range(record.adc(), record.p_signal, record.fmt[0])
     record.init_value = [int(v) for v in record.d_signal[0]]
     record.wrsamp(write_dir=str(path.parent))

@@ -29,13 +29,13 @@ def remove_temporary() -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def check_free(path: Path, *, force: bool) -> None:
-    """Raise if a file cannot be created at `path`, or if it exists and may not be replaced.
+def check_free(path: Path, *, force: bool, folder: bool = False) -> None:
+    """Raise if a file, or a folder, cannot be created at `path`, or if it exists and may not be replaced.
 
     The check creates an empty file in the folder and removes it again. Permissions alone do not tell: nobody, not even
     root, can create files in ``/proc``.
     """
-    _check_name(path, force=force)
+    _check_name(path, force=force, folder=folder)
     beside = _name_beside(path)
     try:
         beside.touch(exist_ok=False)
@@ -59,6 +59,27 @@ def replacing(path: Path, *, force: bool = False) -> Iterator[Path]:
     finally:
         beside.unlink(missing_ok=True)
         _existing.discard(beside)
+
+
+@contextlib.contextmanager
+def replacing_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Give the name of a temporary folder beside `path`; rename it to `path` on success, remove it on failure."""
+    _check_name(path, force=force, folder=True)
+    beside, old = _name_beside(path), _name_beside(path)
+    _existing.add(beside)
+    try:
+        yield beside
+        _check_name(path, force=force, folder=True)
+        if path.exists():
+            os.replace(path, old)
+            _existing.add(old)
+        os.replace(beside, path)
+    except OSError as error:
+        raise _not_writable(path, error) from error
+    finally:
+        for folder in (beside, old):
+            shutil.rmtree(folder, ignore_errors=True)
+            _existing.discard(folder)
 
 
 @contextlib.contextmanager
@@ -116,9 +137,11 @@ def made_folder(folder: Path) -> Iterator[None]:
         raise
 
 
-def _check_name(path: Path, *, force: bool) -> None:
-    if path.is_dir():
+def _check_name(path: Path, *, force: bool, folder: bool = False) -> None:
+    if path.is_dir() and not folder:
         msg = f"{path} is a folder. Name a file."
+    elif folder and path.is_file():
+        msg = f"{path} is a file, and would be replaced by a folder. Choose another name."
     elif not path.parent.is_dir():
         msg = f"there is no folder {path.parent} to write {path.name} in. Make it first."
     elif os.path.lexists(path) and not force:

@@ -160,7 +160,8 @@ def write_tiff(path: Path, data: Data) -> None:
     values = values.reshape(-1, *page_shape)[np.argsort(data.metadata["order"])]
     # The old format ends at 4 GiB. A stack of bytes below it may exceed it as float32.
     big = data.metadata["bigtiff"] or values.nbytes > 2**32 - 2**25
-    with tifffile.TiffWriter(path, bigtiff=big, byteorder=data.metadata["byteorder"]) as file:
+    # The description is among the tags. For a name that ends in .ome.tif the writer would make up another.
+    with tifffile.TiffWriter(path, bigtiff=big, byteorder=data.metadata["byteorder"], ome=False) as file:
         for plane, page in zip(values, pages, strict=True):
             predictor = 2 if page["predictor"] == 2 and values.dtype.kind in "iu" else None
             options = page | {"predictor": predictor}

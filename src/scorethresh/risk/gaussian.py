@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._kernels import NODES, TO_WEIGHTS
 from .._normal import phi
 from .._validate import Array
 from ..rules import PiecewiseLinear, Rule, jumps_of
-from ..sample.magnitudes import NODES, TO_WEIGHTS, Magnitudes
+from ..sample.magnitudes import Magnitudes
 from .curve import finite_part, or_infinity
 
 # Smooth rules are integrated by this many Gauss-Legendre points on each panel of two standard deviations. More points

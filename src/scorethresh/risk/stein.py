@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._kernels import NODES, TO_WEIGHTS
 from .._validate import Array
 from ..rules import PiecewiseLinear, Rule, jumps_of, kinks_of
 from ..sample.cells import BANDWIDTHS_PER_CELL, Cells
-from ..sample.magnitudes import NODES, TO_WEIGHTS, Magnitudes, gather
+from ..sample.magnitudes import Magnitudes, gather
 from .curve import RiskCurve, finite_part, or_infinity
 from .kernel import Kernel, PiecewisePolynomial, kernel_sums
 

@@ -134,8 +134,9 @@ class Cells:
         first_key = _key(1 / 8, FINE)
         keys = np.arange(first_key, max(_key(self.top * unit, FINE), first_key) + 1)
         with np.errstate(over="ignore"):  # the last key may stand for values beyond the last edge
-            starts = (keys << FINE).view(np.float64) / unit
-        table = (np.searchsorted(self.edges, starts, side="right") - 1).clip(max=len(self) - 1)
+            starts = np.minimum((keys << FINE).view(np.float64) / unit, self.top)
+        # Rounding may give an entry just below a start the key of that start: it must not meet a cell above its own.
+        table = (np.searchsorted(self.edges, starts * (1 - 1e-15), side="right") - 1).clip(max=len(self) - 1)
         table[0] = 0
         return CellTable(
             edges=self.edges,

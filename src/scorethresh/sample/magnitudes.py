@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._kernels import ORDER, deposit
+from .._kernels import MOMENTS_TO_WEIGHTS, NODES, ORDER, deposit
 from .._lazy_data import lazy_module
 from .._threads import cores, thread_map
 from .._validate import Array
@@ -28,13 +28,6 @@ SMALL = 4096
 # the paper's formula gives for that many.
 _THRESHOLDS_FOR = 1e12
 _KERNELS_FOR = 1e8
-
-# The Chebyshev nodes of the interval from -1 to 1.
-NODES = -np.cos(np.pi * (np.arange(ORDER) + 0.5) / ORDER)
-# Moments times this matrix are the weights at the nodes that integrate every polynomial of degree ORDER - 1. Its
-# transpose takes values at the nodes to the coefficients of their Chebyshev series.
-TO_WEIGHTS = np.cos(np.arange(ORDER)[:, None] * np.arccos(NODES)[None, :]) * (2 / ORDER)
-TO_WEIGHTS[0] /= 2
 
 # With fewer entries per thread, a second thread costs more than it saves.
 _ENTRIES_PER_THREAD = 1 << 18
@@ -58,7 +51,7 @@ class Magnitudes:
     cells : Cells or None
         The intervals of a compressed sample; None for an exact one.
     moments : ndarray or None
-        The sums of the Chebyshev polynomials over the entries of every cell; None for an exact sample.
+        Sums of polynomials over the entries of every cell; None for an exact sample.
 
     See Also
     --------
@@ -66,9 +59,10 @@ class Magnitudes:
 
     Notes
     -----
-    Cell j keeps ``sum_i T_q(t_i)`` over its entries, q < 12, with t the position in the cell scaled to [-1, 1]. Sums of
-    any function that is a polynomial of degree 11 on every cell follow exactly. Cells are so narrow that kernels and
-    rules are such polynomials to machine precision, and thresholds are edges of cells.
+    Cell j keeps ``sum_i p_q(t_i)`` over its entries, q < 12, with t the position in the cell scaled to [-1, 1] and p_q
+    a product of Chebyshev polynomials: of T_1, T_2, T_4 and T_8 for the bits of q. Sums of any function that is a
+    polynomial of degree 11 on every cell follow exactly. Cells are so narrow that kernels and rules are such
+    polynomials to machine precision, and thresholds are edges of cells.
 
     Examples
     --------
@@ -213,7 +207,7 @@ def gather(y: Any, cells: Cells) -> Magnitudes:
         bad += sum(thread_map(lambda part: deposit(part[0], table, part[1]), split))
     if bad:
         raise _validate.not_finite(bad, y.size)
-    return _from_moments(cells, moments.sum(axis=0))
+    return _from_moments(cells, moments.sum(axis=0) if parts > 1 else moments[0])
 
 
 def _chunks(y: NDArray[Any], dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
@@ -235,6 +229,6 @@ def _from_moments(cells: Cells, moments: Array) -> Magnitudes:
     nodes = cells.middle[used, None] + cells.half[used, None] * NODES
     # Rounding must not carry a node out of a cell that is a few units in the last place wide.
     nodes = nodes.clip(np.nextafter(cells.edges[used, None], np.inf), cells.edges[used + 1, None])
-    weights = moments[used] @ TO_WEIGHTS
+    weights = moments[used] @ MOMENTS_TO_WEIGHTS
     size = int(moments[:, 0].sum())
     return Magnitudes(nodes.ravel(), weights.ravel(), size, cells, moments)

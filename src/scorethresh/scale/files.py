@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._validate import missing_extra
+from .stored import find_array
 
 __all__ = ["BigFile", "FileArray", "open_file"]
 
@@ -77,8 +78,8 @@ class BigFile:
     zarr_format: int = 3
 
 
-def open_file(path: Path) -> BigFile:
-    """Open a Zarr store, an NPY, TIFF or NIfTI file; nothing is read but its head."""
+def open_file(path: Path, key: str = "") -> BigFile:
+    """Open a Zarr store, perhaps the array of a name, an NPY, TIFF or NIfTI file; nothing is read but its head."""
     try:
         import dask.array as da
     except ImportError:
@@ -86,7 +87,7 @@ def open_file(path: Path) -> BigFile:
         raise error from None
 
     if path.suffix.lower() == ".zarr" or (path.is_dir() and _is_store(path)):
-        return _open_zarr(path)
+        return _open_zarr(path, key)
     name = path.name.lower()
     kind = "npy" if name.endswith(".npy") else "tiff" if name.endswith((".tif", ".tiff")) else "nifti"
     if name.endswith(".gz"):
@@ -126,33 +127,10 @@ def _is_store(path: Path) -> bool:
     return any((path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup"))
 
 
-def _open_zarr(path: Path) -> BigFile:
-    """Return the array of a store: itself, the finest scale of an OME-Zarr image, or the only array of a group."""
+def _open_zarr(path: Path, key: str) -> BigFile:
+    """Return the array of a store, not read yet."""
     import dask.array as da
 
-    try:
-        import zarr
-    except ImportError:
-        error = missing_extra("zarr")
-        raise error from None
-    if not path.exists():
-        msg = f"there is no store {path}. Check the name."
-        raise FileNotFoundError(msg)
-    root = zarr.open(str(path), mode="r")
-    metadata, inner, axes = dict(root.attrs), "", ""
-    if isinstance(root, zarr.Group):
-        scales = metadata.get("ome", metadata).get("multiscales")
-        if scales:
-            inner = scales[0]["datasets"][0]["path"]
-            axes = "".join(axis["name"] if isinstance(axis, dict) else axis for axis in scales[0].get("axes", []))
-        else:
-            names = [name for name, item in root.members() if isinstance(item, zarr.Array)]
-            if len(names) != 1:
-                msg = f"{path} holds {len(names)} arrays. Name one: {path}/{names[0] if names else 'name'}."
-                raise ValueError(msg)
-            inner = names[0]
-        found = root[inner]
-    else:
-        found = root
-    array = da.from_zarr(str(path), component=inner or None)
-    return BigFile(array, axes, tuple(found.chunks), metadata, inner, int(found.metadata.zarr_format))
+    found = find_array(path, key)
+    array = da.from_zarr(str(path), component=found.inner or None)
+    return BigFile(array, found.axes, tuple(found.array.chunks), found.metadata, found.inner, found.zarr_format)

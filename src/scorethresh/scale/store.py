@@ -23,6 +23,7 @@ from .files import SPACE, BigFile
 from .fit import decide
 from .grid import Grid
 from .source import read_source
+from .stored import create_like
 from .tiles import denoised_tiles
 
 __all__ = ["StoreResult", "denoise_to_store"]
@@ -229,32 +230,16 @@ def _save_unchanged(y: Any, path: Path) -> bool:
 
 def _assemble(file: BigFile, plans: list[PartPlan], work: Path, target: Path) -> None:
     """Put the tiles together into a store beside the target, and rename it."""
-    import zarr
-
     store = work / "store.zarr"
     shutil.rmtree(store, ignore_errors=True)
     chunks = tuple(min(c, n) for c, n in zip(file.chunks, file.array.shape, strict=True))
-    options = {"shape": file.array.shape, "dtype": file.array.dtype, "chunks": chunks}
-    if file.inner:
-        group = zarr.open_group(str(store), mode="w", zarr_format=file.zarr_format)
-        group.attrs.update(_one_scale(file.metadata))
-        out = group.create_array(file.inner, **options)
-    else:
-        out = zarr.create_array(str(store), zarr_format=file.zarr_format, attributes=file.metadata, **options)
+    out = create_like(store, file, file.array.shape, file.array.dtype, chunks)
     for plan in plans:
         _copy_part(plan, out, chunks)
     if target.exists():
         old = work / "old"
         os.replace(target, old)
     os.replace(store, target)
-
-
-def _one_scale(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of an OME-Zarr image with its finest scale only: others were not denoised."""
-    out: dict[str, Any] = json.loads(json.dumps(metadata))
-    for scale in out.get("ome", out).get("multiscales", []):
-        scale["datasets"] = scale["datasets"][:1]
-    return out
 
 
 def _copy_part(plan: PartPlan, out: Any, chunks: tuple[int, ...]) -> None:

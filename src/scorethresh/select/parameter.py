@@ -105,7 +105,7 @@ def select_parameter(
         0.3 at most, to compare parameters, and ``P^(-1/5)`` for the risk of the best.
     probes : int, optional
         The number of random directions; each costs two calls per parameter. By default 2, and more below 1024 entries;
-        parameters between which these cannot decide get up to four times as many.
+        half of that at parameters that are far off, up to four times as many where these cannot decide.
     seed : int
         The probes are the same for the same seed.
     n_jobs : int, optional
@@ -136,9 +136,10 @@ def select_parameter(
     see `divergence`. Parameters are compared with a wide step, because a common bias does not matter: `curve` has the
     risks at 2 to 4% more noise. The risk of the chosen one is estimated once more, with a smaller step.
 
-    Data of 1024 entries and more take 4 calls per parameter, and up to 16 at those whose risks differ by less than two
-    standard errors over the probes, unless these are below 2% of the risk. A few more calls check that the estimator
-    repeats itself, and make the estimate. A parameter that occurs twice is tried once.
+    Data of 1024 entries and more take 2 calls per parameter, 4 at those that are not hopeless, and up to 16 at those
+    whose risks differ by less than two standard errors over the probes, unless these are below 2% of the risk. A few
+    more calls check that the estimator repeats itself, and make the estimate. A parameter that occurs twice is tried
+    once.
 
     Ranges are searched by SciPy's DIRECT with 24 evaluations per number, on a logarithmic scale if the range is
     positive and spans a factor of 10. The risk of stabilised counts is weighted to the units of y squared.
@@ -182,7 +183,7 @@ def select_parameter(
     trial = Trial(tunable, values, gaussian, weights, wide)
     race = _race(entries(values), probes, searched=bool(space.ranges))
     with Progress("tune", space.evaluations, progress) as bar:
-        tried, rows = _tried(trial, space, race.first, n_jobs, bar)
+        tried, rows = _tried(trial, space, race.start, n_jobs, bar)
     rows = race.run(rows, trial.noise_energy, lambda some, a, b: _mapped(trial, [tried[p] for p in some], a, b, n_jobs))
     curve = _curve(tried, rows, trial, space)
     k = int(np.argmin(curve.risk))
@@ -207,10 +208,12 @@ def _race(size: int, probes: int | None, *, searched: bool) -> Race:
     A search looks at risks one by one, so they must be good from the start.
     """
     if probes is not None:
-        return Race(probes, probes)
+        return Race(probes, probes, probes)
     race = Race.for_size(size)
-    first = default_probes(size) if searched else race.first
-    return Race(first, max(first, race.last))
+    if not searched:
+        return race
+    first = default_probes(size)
+    return Race(first, first, max(first, race.last))
 
 
 def _tried(

@@ -133,6 +133,12 @@ class ParameterSelection:
 
         return plot_parameter(self.curve, ax)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a small picture, the numbers, and what to do."""
+        from ..viz.notebook import parameter_html
+
+        return parameter_html(self)
+
     def __repr__(self) -> str:
         return (
             f"<ParameterSelection: {self.parameter!r} ({self.status}), estimated risk {self.risk:.4g} +- "

@@ -83,6 +83,12 @@ class RankSelection:
 
         return plot_rank(self, ax)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a small picture, the numbers, and what to do."""
+        from ..viz.notebook import rank_html
+
+        return rank_html(self)
+
     def __repr__(self) -> str:
         m, n = self.estimate.shape[-2:]
         if np.ndim(self.rank):

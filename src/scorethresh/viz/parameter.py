@@ -50,13 +50,15 @@ def plot_parameter(curve: ParameterCurve, ax: Axes | None = None) -> Axes:
     name, x = _varying(curve)
     order = np.argsort(risk if x is None else x, kind="stable")
     best = int(np.argmin(risk))
-    label = f"least: {risk[best]:.3g}, at {_shown(curve.parameters[best])}"
+    label = f"least: {risk[best]:.3g}, at {shown_parameter(curve.parameters[best])}"
     if x is None:
         places = np.empty(risk.size)
         places[order] = np.arange(risk.size)
         ax.errorbar(np.arange(risk.size), risk[order], error[order], fmt="k.", capsize=2, label="± 2 standard errors")
         if risk.size <= MAX_LABELS:
-            ax.set_xticks(range(risk.size), [_shown(curve.parameters[k]) for k in order], rotation=30, ha="right")
+            ax.set_xticks(
+                range(risk.size), [shown_parameter(curve.parameters[k]) for k in order], rotation=30, ha="right"
+            )
         ax.plot(places[best], risk[best], "ko", ms=8, zorder=3, label=label)
     else:
         low, high = (risk - error)[order], (risk + error)[order]
@@ -81,7 +83,8 @@ def _varying(curve: ParameterCurve) -> tuple[str, Any]:
     return "parameters, by risk", None
 
 
-def _shown(parameter: Any) -> str:
+def shown_parameter(parameter: Any) -> str:
+    """Return a parameter in few characters."""
     if isinstance(parameter, dict):
-        return ", ".join(f"{name}={_shown(value)}" for name, value in parameter.items())
+        return ", ".join(f"{name}={shown_parameter(value)}" for name, value in parameter.items())
     return f"{parameter:.4g}" if isinstance(parameter, float) else str(parameter)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import base64
-import datetime
 import html
 import json
 import os
-import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,10 +20,13 @@ from ..risk.curve import finite_part
 from . import page_text
 from .pictures import check_same_shape, data_uri, display_axis, error_uri, value_range, without_container
 from .residual import Autocorrelation, autocorrelation
+from .templates import date_text, fill_template, page_file, page_head, write_whole
 from .views import View, missing_entries, removed_from, spread, views_of
 
 __all__ = ["write_report"]
 
+# What a page without a name is called.
+TITLE = "Denoising report"
 # Most points of a risk curve. They show its shape at the size it is drawn.
 MOST_CURVE_POINTS = 60
 # Removed noise is drawn from black to white within this many rms values. Fewer saturate, more hide structure.
@@ -95,13 +95,7 @@ def write_report(
     if it has 3 or 4 entries. What was chosen is told of the middle part of a stack.
     """
     page = report_page(y, denoiser, found, name=name, part_names=part_names, strength=strength)
-    target = Path(path)
-    beside = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(page, encoding="utf-8")
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(path, page)
 
 
 def report_page(
@@ -130,21 +124,12 @@ def report_page(
         check_same_shape(a, result.estimate)
     names = list(part_names) or [f"page {k + 1} of {len(results)}" for k in range(len(results))]
     fields = _fields(arrays, denoiser, results, names, name) | {
+        "head": page_head(page_text.visible(name) or TITLE, connect=bool(panel)),
         "strength": f"{100 * strength:.0f}",
         "panel": panel,
-        "connect": "; connect-src 'self'" if panel else "",
+        "js": page_file("report.js"),
     }
-    return fill_template("report.html", fields | {kind: page_file(f"report.{kind}") for kind in ("css", "js")})
-
-
-def page_file(name: str) -> str:
-    """Return a file of the page."""
-    return (Path(__file__).with_name("page") / name).read_text(encoding="utf-8")
-
-
-def fill_template(name: str, fields: Mapping[str, str]) -> str:
-    """Return a file of the page with ``{{field}}`` replaced; what is put in is not looked at again."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: fields[match[1]], page_file(name))
+    return fill_template("report.html", fields)
 
 
 def _fields(
@@ -174,8 +159,8 @@ def _fields(
     return {
         # A closing tag inside a string would end the script element that holds the data.
         "data": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
-        "title": html.escape(page_text.visible(name) or "Denoising report"),
-        "date": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+        "title": html.escape(page_text.visible(name) or TITLE),
+        "date": date_text(),
         "headline": html.escape(story),
         "verdict": html.escape(" ".join(warnings) or found.verdict),
         "verdict_class": "attention" if warnings else "fine",

@@ -101,8 +101,8 @@ class Desk:
 
     def add(self, file: Opened) -> str:
         """Keep a file, and return the key that stands for it. The oldest may be dropped."""
-        if file.format.companions:
-            msg = f"{file.name} is one of several files. Use the command: scorethresh denoise record.hea -o clean.hea."
+        if file.format.companions or file.format.folder:
+            msg = f"{file.name} is not a single file. Use the command: scorethresh denoise {file.name} -o OUTPUT."
             raise PageError(msg)
         key = secrets.token_hex(8)
         self._files[key] = file

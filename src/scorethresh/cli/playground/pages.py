@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ... import io
-from ...viz.report import page_file
+from ...viz.templates import fill_template, page_file, page_head
 from ..onefile import report_of
 from .desk import Desk, Opened, PageError
 from .settings import Settings
 
+PAGES = Path(__file__).with_name("page")
 # What the page calls noise models and ways to estimate.
 NOISES = {
-    "auto": "told from the data",
+    "auto": "found from the data",
     "white": "white: the same everywhere",
     "correlated": "correlated between neighbours",
     "poisson": "counts (Poisson)",
@@ -51,14 +51,15 @@ def result_page(desk: Desk, settings: Settings) -> str:
 
 def _start(name: str, content: str, error: str = "") -> str:
     """Return a page without a report."""
-    formats = ", ".join(form.name for form in io.FORMATS if not form.companions)
-    fields = {"css": page_file("report.css"), "name": html.escape(name or "scorethresh"), "formats": formats}
-    return _filled("start.html", fields | {"panel": _panel(content, error)})
+    formats = ", ".join(form.name for form in io.FORMATS if not (form.companions or form.folder))
+    title = name or "scorethresh"
+    fields = {"head": page_head(title, connect=True), "name": html.escape(title), "formats": formats}
+    return fill_template("start.html", fields | {"panel": _panel(content, error)}, PAGES)
 
 
 def _panel(content: str, error: str = "") -> str:
-    fields = {"css": _file("panel.css"), "js": _file("panel.js"), "content": content, "error": html.escape(error)}
-    return _filled("panel.html", fields)
+    fields = {"css": page_file("panel.css", PAGES), "js": page_file("panel.js", PAGES)}
+    return fill_template("panel.html", fields | {"content": content, "error": html.escape(error)}, PAGES)
 
 
 def _opening(*, first: bool) -> str:
@@ -84,7 +85,7 @@ def _settings(file: Opened, settings: Settings) -> str:
         if option in file.format.options
     ]
     named = {"file": settings.file, "fields": "\n".join(fields), "opening": _opening(first=False)}
-    return _filled("settings.html", named)
+    return fill_template("settings.html", named, PAGES)
 
 
 def _result(file: Opened, settings: Settings, notes: Iterable[str]) -> str:
@@ -96,7 +97,8 @@ def _result(file: Opened, settings: Settings, notes: Iterable[str]) -> str:
         "command": settings.command(file.name, target),
     }
     told = "".join(f'<p class="verdict attention">{html.escape(note)}</p>' for note in notes)
-    return _filled("result.html", {key: html.escape(text) for key, text in named.items()} | {"notes": told})
+    escaped = {key: html.escape(text) for key, text in named.items()}
+    return fill_template("result.html", escaped | {"notes": told}, PAGES)
 
 
 def _select(name: str, label: str, values: Mapping[str, str], chosen: str) -> str:
@@ -112,11 +114,3 @@ def _text(name: str, label: str, placeholder: str, value: str) -> str:
         f'<label>{label} <input type="text" name="{name}" placeholder="{placeholder}" value="{html.escape(value)}" '
         'size="9" autocomplete="off" spellcheck="false"></label>'
     )
-
-
-def _file(name: str) -> str:
-    return (Path(__file__).with_name("page") / name).read_text(encoding="utf-8")
-
-
-def _filled(name: str, fields: Mapping[str, str]) -> str:
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: fields[match[1]], _file(name))

@@ -109,6 +109,12 @@ class LowRankDenoised:
 
         return np.asarray(uniform_filter(a, self._window(), mode="constant"))
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a small picture and the numbers."""
+        from ...viz.notebook import lowrank_html
+
+        return lowrank_html(self)
+
     def __repr__(self) -> str:
         shape = " x ".join(map(str, self.estimate.shape))
         known = self.sigma[self.sigma > 0]
