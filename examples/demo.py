@@ -27,7 +27,8 @@ def show(name, clean, noisy, found, noise):
     print(f"{name}: {' x '.join(map(str, clean.shape))} samples, white noise of standard deviation {noise:g}")
     print(f"  noise level  estimated {found.sigma:.2f}")
     print(f"  noisy        PSNR {decibels(before, peak):.2f} dB")
-    print(f"  predicted    PSNR {found.predicted_psnr(peak):.2f} dB, mean squared error {found.predicted_mse:.2f}")
+    error = f"mean squared error {found.predicted_mse:.2f} ± {found.stderr:.2f}"
+    print(f"  predicted    PSNR {found.predicted_psnr(peak):.2f} dB, {error}")
     print(f"  true         PSNR {decibels(true, peak):.2f} dB, mean squared error {true:.2f}")
     print(f"  made of      {', '.join(f'{w:.0%} {part}' for part, w in found.weights.items() if w > 0.005)}")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 import scorethresh as st
 from scorethresh.noise.auto import AutoNoise
 from scorethresh.noise.camera import CameraNoise
-from scorethresh.noise.concentration import varies_too_little
+from scorethresh.noise.concentration import MOST_ENTRIES, middle, varies_too_little
 from scorethresh.noise.covariance import Stationary, White
 from scorethresh.noise.generalised_anscombe import GeneralisedAnscombe
 from scorethresh.noise.models import CorrelatedNoise, WhiteNoise
@@ -167,3 +167,13 @@ def test_a_camera_makes_no_values_far_below_its_dark_value(rng):
     noise = rng.normal(size=4096) * np.sqrt(1 + np.maximum(wave, 0))
     model = AutoNoise().chosen_for((wave + noise)[None, None], None).model
     assert not isinstance(model, CameraNoise)
+
+
+@pytest.mark.parametrize("shape", [(10, 20), (1000, 600), (400_000,), (70, 64, 90)])
+def test_the_middle_lies_in_the_middle(shape):
+    found = middle(shape)
+    sides = [place.stop - place.start for place in found]
+    assert np.prod(sides) <= MOST_ENTRIES
+    for place, n, side in zip(found, shape, sides, strict=True):
+        assert abs(place.start - (n - place.stop)) <= 1
+        assert side == min(n, round(MOST_ENTRIES ** (1 / len(shape))))

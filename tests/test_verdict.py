@@ -8,7 +8,7 @@ import pywt
 from scipy.ndimage import gaussian_filter
 
 import scorethresh as st
-from scorethresh.denoising.error_map import BLOCK_SIDES, block_sums, joined
+from scorethresh.denoising.error_map import BLOCK_SIDES, LOCAL_EXPONENT, ErrorBlocks, block_sums, joined
 from scorethresh.noise.auto import AutoNoise
 from scorethresh.noise.covariance import White
 from scorethresh.noise.models import WhiteNoise
@@ -228,3 +228,14 @@ def test_texture_that_grows_with_the_brightness_does_not_pass_for_noise_unnotice
     found = AutoNoise().chosen_for((light + 0.003 * light**1.5 * fine)[None, None], None)
     assert isinstance(found.model, st.CameraNoise | st.SpeckleNoise)
     assert any("fine texture" in remark for remark in found.remarks) == warned
+
+
+def test_where_the_risk_is_noise_the_map_is_a_power_of_the_divergence():
+    """One entry a block tells next to nothing of the risk. With many, the risk is drawn as it is."""
+    kept = np.repeat([0.01, 0.2], 16)[:, None] * np.ones(32)
+    risk = np.repeat([0.3, 0.1], 16)[:, None] * np.ones(32)
+    for count, expected in ((1e-6, 0.05**LOCAL_EXPONENT), (1e9, 3.0)):
+        sums = count * np.stack([risk, kept, np.ones((32, 32)), np.ones((32, 32))])
+        drawn = ErrorBlocks((256, 256), sums, 1.0, 0.7).map()
+        assert drawn.mean() == pytest.approx(0.7)
+        assert drawn[10, 10] / drawn[-10, -10] == pytest.approx(expected, rel=0.02)

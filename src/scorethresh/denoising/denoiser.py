@@ -232,7 +232,6 @@ def _result(
         back.layout.shape,
         np.sum([found.blocks for found in denoised], axis=0),
         covariance.mean_squared_power / covariance.variance**2,
-        fitted[0].plan.filter_ratio,
         prediction.mse,
     )
     return Denoised(

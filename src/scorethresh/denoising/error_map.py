@@ -12,16 +12,20 @@ import numpy as np
 
 from .._arrays import Floats
 from .._validate import Array
-from ..risk.prediction import FilterRatio
 
 # Side of a block by the number of axes: small against the smoothing below, and large enough to save memory.
 BLOCK_SIDES = {1: 64, 2: 8, 3: 4}
 # Standard deviation of the Gaussian that smooths over blocks. A wider one lowers the noise of the estimated risk, and
-# loses details of the map.
-SMOOTHING = 1.5
-# Relative spread of the error over that of the best linear filter of equal divergence, from place to place. Over whole
-# images it is 0.3.
-LOCAL_SPREAD = 0.5
+# loses details of the map. On 11 development photographs at noise 15 and 40 the deviance of the true error of blocks
+# from the map, the mean of q - 1 - log q with the ratio q, is 0.21 and 0.32; with 1.25 it is 0.23 and 0.34.
+SMOOTHING = 1.0
+# The error against the divergence from place to place, both over the noise variance, is a power with this exponent:
+# places that keep little of the noise are flat, and little is lost there. With 1, as for whole images, the map is too
+# flat. From 1.2 to 1.4 the deviance changes by 0.01.
+LOCAL_EXPONENT = 1.3
+# Relative spread of the error about this power, from place to place. With 0.7 the deviance is lower by 0.01, and the
+# tenths of least predicted error are worse off (0.74 of it at noise 40, with 1 0.91); with 1.4 it is higher by 0.02.
+LOCAL_SPREAD = 1.0
 
 Place = tuple[slice, ...]
 
@@ -94,8 +98,6 @@ class ErrorBlocks:
         (4, *blocks), all channels together; see `BlockSums`.
     fourth : float
         The mean squared power of the noise over its squared variance: 1 if it is white.
-    filter_ratio : FilterRatio
-        How the error of the estimator compares with its divergence.
     mse : float
         The predicted error of the whole, per entry.
     """
@@ -103,7 +105,6 @@ class ErrorBlocks:
     shape: tuple[int, ...]
     sums: Array = field(repr=False)
     fourth: float
-    filter_ratio: FilterRatio
     mse: float
 
     def map(self) -> Array:
@@ -111,8 +112,8 @@ class ErrorBlocks:
 
         Notes
         -----
-        In the neighbourhood of a block the two readings of `predict`, the estimated risk and the divergence times a
-        ratio, are averaged by their precision, as for the whole. The result is scaled so that its mean is that of the
+        In the neighbourhood of a block the two readings of `predict`, the estimated risk and a power of the divergence,
+        are averaged by their precision, as for the whole. The result is scaled so that its mean is that of the
         whole.
         """
         from scipy.ndimage import gaussian_filter, map_coordinates
@@ -123,7 +124,8 @@ class ErrorBlocks:
         known = np.maximum(count, np.finfo(float).tiny)
         unit = float(self.sums[2].sum() / max(self.sums[3].sum(), 1.0)) or 1.0  # squares of some units overflow
         risk, divergence, variance = (a / known / unit for a in (risk, divergence, variance))
-        filtered = np.maximum(divergence, 0.0)
+        kept = np.maximum(divergence, 0.0) / np.maximum(variance, np.finfo(float).tiny)
+        filtered = variance * kept**LOCAL_EXPONENT
         of_risk = (2 * self.fourth * variance**2 + 2 * variance * filtered) / np.maximum(count * blocks, 1.0)
         of_filter = (LOCAL_SPREAD * filtered) ** 2
         total = np.maximum(of_risk + of_filter, np.finfo(float).tiny)

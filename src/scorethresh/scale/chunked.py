@@ -101,7 +101,7 @@ def _lazy(y: Any, decisions: Decisions) -> LazyDenoised:
     sums = _tree_sum(sums_of(pairs))
     prediction = dask.delayed(_predicted, pure=True)(sums, dask.delayed(back, traverse=False), plans[0].filter_ratio)
     whole = dask.delayed(_denoised)(
-        assembled, prediction, sums, dask.delayed((back, plans[0].filter_ratio, known), traverse=False), source.shape
+        assembled, prediction, sums, dask.delayed((back, known), traverse=False), source.shape
     )
     mse, stderr = (da.from_delayed(prediction[k], (), float) for k in range(2))
     return LazyDenoised(estimate, mse, stderr, whole, **known)
@@ -154,11 +154,11 @@ def prediction_of(risk: RiskSums, entries: EntrySums, back: WayBack, filter_rati
 
 def _denoised(estimate: Any, prediction: tuple[float, float], sums: _Sums, fixed: Any, shape: tuple[int, ...]) -> Any:
     """Return everything, computed."""
-    back, filter_ratio, known = fixed
+    back, known = fixed
     covariance, blocks = back.covariances[0], None
     if math.prod(shape) <= MOST_MAPPED:
         ratio = covariance.mean_squared_power / covariance.variance**2
-        blocks = ErrorBlocks(shape, joined(shape, sums[3]), ratio, filter_ratio, prediction[0])
+        blocks = ErrorBlocks(shape, joined(shape, sums[3]), ratio, prediction[0])
     return Denoised(
         estimate,
         known["sigma"],
