@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from .frame import WindowShrinkage, dilated, sliding_dct
 from .mixture import fit_mixture, fit_mixture_rows
-from .patches import MEMBERS, PATCH_SIZE, Ridge, match_patches, ridge_groups
+from .patches import MEMBERS, PATCH_SIZE, Ridge, match_patches, ridge_groups, ridge_signals
 from .sample import COARSE, FINE, ORDER, CellTable, CutGaussian, PiecewiseQuadratic, deposit, kernel_sums
+from .signal_windows import ShrunkWindows, average_windows, shrink_windows
 from .stein import MOST_PIECES, stein_sums
 
 __all__ = [
@@ -23,7 +24,9 @@ __all__ = [
     "CutGaussian",
     "PiecewiseQuadratic",
     "Ridge",
+    "ShrunkWindows",
     "WindowShrinkage",
+    "average_windows",
     "deposit",
     "dilated",
     "fit_mixture",
@@ -31,6 +34,8 @@ __all__ = [
     "kernel_sums",
     "match_patches",
     "ridge_groups",
+    "ridge_signals",
+    "shrink_windows",
     "sliding_dct",
     "stein_sums",
 ]

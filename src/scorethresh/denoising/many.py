@@ -22,12 +22,12 @@ from .layout import Layout, read_layout
 from .noise_sample import MEASURED_WHOLE, joined_crops
 from .plan import Plan, PlanOptions, fit_plan
 from .result import Denoised
-from .rows import Found, QuickDecisions, Row, ScoreDecisions, can_be_together, denoise_bands, finished, is_plain
+from .rows import Found, QuickDecisions, Row, ScoreDecisions, can_be_together, denoise_together, finished, is_plain
 from .stabilise import stabilise
 from .tiles import tile_risk
 
-# Samples that are transformed at once: more save little, and take memory.
-ROWS_AT_ONCE = 256
+# Samples that share their thresholds at most, for the sake of memory.
+MOST_POOLED = 1 << 16
 # Entries of all samples that a shared plan is fitted to, at most: as many as crops of large data have.
 FITTED_ENTRIES = 1 << 20
 
@@ -115,10 +115,9 @@ def _apart(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
             if row is not None:
                 groups.setdefault(row.values.dtype, []).append(k)
         for places in groups.values():
-            for start in range(0, len(places), ROWS_AT_ONCE):
-                some = places[start : start + ROWS_AT_ONCE]
-                for k, one in zip(some, denoise_bands([stabilised[k] for k in some], options), strict=True):
-                    found[k] = one
+            some: list[Any] = [stabilised[k] for k in places]
+            for k, one in zip(places, denoise_together(some, options), strict=True):
+                found[k] = one
     left = [k for k, one in enumerate(found) if one is None]
     treat = functools.partial(_alone, options=options)
     for k, one in zip(left, thread_map(lambda k: treat(each[k], rows[k]), left), strict=True):
@@ -179,10 +178,10 @@ def _pooled(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
     if not noisy:
         return found
     known: list[Any] = [stabilised[k] for k in noisy]
-    if can_be_together(options, rows[0]) and all(is_plain(row) for row in known):
-        for start in range(0, len(known), ROWS_AT_ONCE * ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE * ROWS_AT_ONCE)
-            for k, one in zip(noisy[part], denoise_bands(known[part], options, pooled=True), strict=True):
+    if not options.blended and can_be_together(options, rows[0]) and all(is_plain(row) for row in known):
+        for start in range(0, len(known), MOST_POOLED):
+            part = slice(start, start + MOST_POOLED)
+            for k, one in zip(noisy[part], denoise_together(known[part], options, pooled=True), strict=True):
                 found[k] = one
         return found
     plans: list[Plan] = []
