@@ -13,8 +13,10 @@ from ..noise.level import estimate_sigma as estimate_in_memory
 from ..sample.cells import Cells
 from ..sample.magnitudes import Magnitudes
 from ..sample.magnitudes import gather as gather_in_memory
+from ..select.rank import RankSelection
+from ..select.rank import select_rank as select_in_memory
 
-__all__ = ["estimate_sigma", "gather", "loaded", "run"]
+__all__ = ["estimate_sigma", "gather", "loaded", "run", "select_rank"]
 
 
 def run(denoiser: Denoiser, y: Any) -> Any:
@@ -73,3 +75,9 @@ def loaded(y: Any) -> Any:
     data = data_of(y)
     lazy = lazy_module(data)
     return data if lazy is None else lazy.loaded(data)
+
+
+def select_rank(matrix: Any, **options: Any) -> RankSelection:
+    """Return `scorethresh.select_rank` of a DataArray; its estimate is one, with the same names."""
+    found = select_in_memory(data_of(matrix), **options)
+    return dataclasses.replace(found, estimate=matrix.copy(data=found.estimate))
