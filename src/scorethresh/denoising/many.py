@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._threads import one_blas_thread, thread_map
+from .._threads import cores, one_blas_thread, thread_map
 from .._validate import AssumptionWarning
 from ..noise.named import as_noise
 from ..risk.estimate import Estimate
@@ -28,6 +28,8 @@ from .tiles import tile_risk
 
 # Samples that share their thresholds at most, for the sake of memory.
 MOST_POOLED = 1 << 16
+# Entries of samples that a shared plan is applied to at once: more leave the cache.
+APPLIED_AT_ONCE = 1 << 14
 # Entries of all samples that a shared plan is fitted to, at most: as many as crops of large data have.
 FITTED_ENTRIES = 1 << 20
 
@@ -193,26 +195,33 @@ def _pooled(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
         batch = joined_batches(batches[::step])
         plans.append(fit_plan(batch, known[0].back.covariances[channel], batch.shape, options).plan)
 
-    def finish(k: int) -> Found:
-        some = known[k]
-        values, sums = [], RiskSums()
-        for channel, plan in enumerate(plans):
-            estimate: Estimate = plan.apply(some.back.batch(channel, some.values[channel]))
-            shape = some.values.shape[2:]
-            whole = tuple(slice(0, n) for n in shape)
-            each = np.broadcast_to(estimate.divergence[0], shape)
-            sums += tile_risk(some.values[channel], estimate.value[0], each, some.back, channel, whole).sums
-            values.append(estimate.value[0])
-        restored = some.back.restore(np.stack(values))
-        prediction = some.back.predict(sums, some.back.entry_sums(restored), plans[0].filter_ratio)
-        noise = some.chosen.model.with_measured(some.back.stabiliser)
-        sigma: Any = some.back.sigma
-        return Found(restored.estimate, sigma, prediction.mse, prediction.stderr, tuple(plans), noise)
-
+    most = max(1, min(APPLIED_AT_ONCE // known[0].values[0].size, -(-len(known) // cores())))
+    parts = [known[k : k + most] for k in range(0, len(known), most)]
     with one_blas_thread():
-        for k, one in zip(noisy, thread_map(finish, range(len(known))), strict=True):
-            found[k] = one
+        treated = [one for some in thread_map(lambda part: _applied(plans, part), parts) for one in some]
+    for k, one in zip(noisy, treated, strict=True):
+        found[k] = one
     return found
+
+
+def _applied(plans: Sequence[Plan], rows: Sequence[Row]) -> list[Found]:
+    """Return what plans, one per channel, make of samples of one shape."""
+    estimates: list[Estimate] = []
+    for channel, plan in enumerate(plans):
+        batch = joined_batches([row.back.batch(channel, row.values[channel]) for row in rows])
+        estimates.append(plan.apply(batch))
+    out = []
+    for k, row in enumerate(rows):
+        sums, back, shape = RiskSums(), row.back, row.values.shape[2:]
+        whole = tuple(slice(0, n) for n in shape)
+        for channel, (value, divergence) in enumerate((e.value[k], e.divergence[k]) for e in estimates):
+            spread = np.broadcast_to(divergence, shape)
+            sums += tile_risk(row.values[channel], value, spread, back, channel, whole).sums
+        restored = back.restore(np.stack([estimate.value[k] for estimate in estimates]))
+        prediction = back.predict(sums, back.entry_sums(restored), plans[0].filter_ratio)
+        noise, sigma = row.chosen.model.with_measured(back.stabiliser), back.sigma
+        out.append(Found(restored.estimate, sigma, prediction.mse, prediction.stderr, tuple(plans), noise))
+    return out
 
 
 def _stabilised_alike(each: Sequence[Any], layouts: Sequence[Layout]) -> list[Row | None]:
