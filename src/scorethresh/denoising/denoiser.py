@@ -309,8 +309,8 @@ def denoise(
         own noise level, thresholds and prediction. `sigma` may be one number per sample, or a map for each; so may
         `mask`.
     pooled : bool
-        Whether the data of a batch share noise, thresholds and weights, which are then chosen on all of them. It is far
-        faster, and better for short signals that are alike.
+        Whether the data of a batch share noise, thresholds and weights, which are then chosen on all of them. It is
+        better for short signals that are alike, and faster for images and for ``choose="bands"``.
     progress : bool or float
         Whether to show a progress bar, by tqdm: on standard error, or in a notebook. A number shows it only if the work
         takes more than that many seconds.

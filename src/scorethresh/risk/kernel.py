@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _kernels
+from .. import _kernels, _validate
 from .._normal import phi
-from .. import _validate
 from .._validate import Array
 from ..sample.cells import BANDWIDTHS_PER_CELL, REACH
 from ..sample.magnitudes import Magnitudes
