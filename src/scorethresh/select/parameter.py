@@ -15,7 +15,7 @@ from .._progress import Progress
 from ..noise.gaussian import GaussianNoise, observe
 from ..risk.black_box import BlackBox
 from ..risk.monte_carlo import MonteCarloRisk, ProbePlan, default_probes, entries, probe_rows
-from ..risk.probe_terms import RiskTerms, risk_of_terms
+from ..risk.probe_terms import RiskTerms, check_units, risk_of_terms
 from .estimators import Tunable, as_tunable
 from .parameter_result import ParameterCurve, ParameterSelection, ParameterStatus
 from .race import Race, comparing_step, paired_risks
@@ -171,6 +171,7 @@ def select_parameter(
     """
     tunable, space = as_tunable(estimator, X), as_space(parameters)
     values, gaussian, weights, restore = observe(y, noise, sigma)
+    check_units(values, gaussian)
     plan = ProbePlan.make(values, step=step, probes=probes, seed=seed)
     wide = plan if step is not None else dataclasses.replace(plan, step=comparing_step(entries(values)))
     trial = Trial(tunable, values, gaussian, weights, wide)
