@@ -461,6 +461,26 @@ def test_numbers_whose_squares_overflow_are_refused():
         ScorePCA().fit(y[0] * 1e200)
 
 
+def test_numbers_whose_squares_vanish_are_refused():
+    """They would pass for a series without noise."""
+    y = np.random.default_rng(0).normal(size=(8, 8, 10))
+    with pytest.raises(ValueError, match="whose squares vanish"):
+        st.denoise_lowrank(1e-200 * y)
+    with pytest.raises(ValueError, match=r"matrix holds magnitudes up to .*, whose squares vanish"):
+        st.select_rank(1e-200 * y[0])
+
+
+def test_integers_of_64_bits_do_not_wrap_around():
+    """The next double above the largest integer is none."""
+    rng = np.random.default_rng(0)
+    y = np.iinfo(np.int64).max - (1e15 * np.abs(rng.normal(size=(8, 8, 12)))).astype(np.int64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = st.denoise_lowrank(y, sigma=1e15)
+    assert found.dtype == np.int64
+    assert (found > 9e18).all()
+
+
 def test_rows_of_different_lengths_and_axes_that_are_none_are_named():
     with pytest.raises(ValueError, match=r"matrix is no array: .* Make its rows equally long"):
         st.select_rank([[1, 2], [3]])

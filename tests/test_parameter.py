@@ -562,3 +562,23 @@ def test_plots(rng):
     assert ax.get_xlabel() == "parameters, by risk"
     assert ax.get_xticklabels()[0].get_text().startswith("a=0")
     assert several.plot() is not None
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e100])
+def test_units_whose_fourth_powers_leave_the_range_are_named(unit):
+    """The standard error was 0 or NaN there, and with it went the comparison of parameters."""
+    y = unit * np.random.default_rng(0).normal(size=200)
+    with pytest.raises(ValueError, match="for their fourth powers are needed"):
+        st.select_parameter(hard, y, [unit, 2 * unit], sigma=unit)
+    with pytest.raises(ValueError, match="for their fourth powers are needed"):
+        st.divergence(lambda z: z, y, sigma=unit)
+
+
+def test_units_within_the_range_change_nothing():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(2000) < 0.1, 5.0, 0.0) + rng.normal(size=2000)
+    expected = st.select_parameter(hard, y, [1.0, 2.0, 3.0, 4.0], sigma=1.0)
+    for unit in (2.0**-200, 2.0**200):
+        found = st.select_parameter(hard, unit * y, [unit, 2 * unit, 3 * unit, 4 * unit], sigma=unit)
+        assert (found.parameter / unit, found.calls) == (expected.parameter, expected.calls)
+        assert (found.risk / unit**2, found.stderr / unit**2) == pytest.approx((expected.risk, expected.stderr))

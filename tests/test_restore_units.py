@@ -77,6 +77,27 @@ def test_data_whose_squares_leave_the_range_are_named(unit):
         st.restore(y, a, sigma=2.0, **options)
 
 
+def test_a_prediction_needs_fourth_powers():
+    """Without one, `restore` bears larger units."""
+    operator, y, _ = problem(np.random.default_rng(3), "blur")
+    expected = st.restore(y, operator, sigma=2.0, steps=2)
+    found = st.restore(1e100 * y, operator, sigma=2e100, steps=2)
+    np.testing.assert_allclose(found / 1e100, expected, rtol=1e-9)
+    with pytest.raises(ValueError, match="for their fourth powers are needed"):
+        st.Restorer(operator, sigma=2e100, steps=2).run(1e100 * y)
+
+
+def test_integers_of_64_bits_are_not_cut_off():
+    """They were, at 2^53; and the largest double that fits is below the largest integer."""
+    operator, y, _ = problem(np.random.default_rng(3), "blur")
+    y = (y * 1e15).astype(np.int64)
+    found = st.restore(y, operator, sigma=2e15, steps=2)
+    assert found.dtype == np.int64
+    np.testing.assert_allclose(found, st.restore(y.astype(float), operator, sigma=2e15, steps=2), rtol=1e-15)
+    high = np.full((12, 12), np.iinfo(np.int64).max)
+    assert (st.restore(high, st.Mask(np.ones(high.shape, bool)), sigma=1e15, steps=2) > 9e18).all()
+
+
 def test_single_precision_bears_its_smallest_and_largest_units():
     """The estimate is that of double precision, to a tenth of the noise level."""
     operator, y, _ = problem(np.random.default_rng(3), "blur")

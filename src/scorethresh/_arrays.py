@@ -36,3 +36,11 @@ def reflect_index(index: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     """
     index = index % (2 * n)
     return np.where(index < n, index, 2 * n - 1 - index)
+
+
+def as_integers(values: Floats, dtype: Any) -> NDArray[Any]:
+    """Return values rounded to integers of a dtype, cut off at its limits."""
+    info = np.iinfo(dtype)
+    # The largest integer of 64 bits is no double: the next one below it is.
+    largest = float(info.max) if int(float(info.max)) <= info.max else np.nextafter(float(info.max), 0.0)
+    return np.clip(np.rint(values), float(info.min), largest).astype(dtype)

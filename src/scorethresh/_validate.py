@@ -66,12 +66,15 @@ def finite(a: NDArray[Any], name: str = "y") -> None:
 
 
 def moderate(a: NDArray[Any], name: str = "y") -> None:
-    """Raise if sums of squares of `a` may exceed the largest double."""
+    """Raise if sums of squares of `a` may exceed the largest double, or if all squares vanish."""
     if a.dtype.kind in "iu" or np.finfo(a.dtype).bits < 64:
         return
     largest = float(np.abs(a).max(initial=0.0))
     if largest > math.sqrt(1e308 / max(a.size, 1)):
         msg = f"{name} holds magnitudes up to {largest:.3g}, whose squares overflow. Divide it by {largest:.0e} first."
+        raise ValueError(msg)
+    if 0 < largest < 1e-150:
+        msg = f"{name} holds magnitudes up to {largest:.3g}, whose squares vanish. Divide it by {largest:.0e} first."
         raise ValueError(msg)
 
 

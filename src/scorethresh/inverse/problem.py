@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._arrays import Floats
+from .._arrays import Floats, as_integers
 from ..risk.probe_terms import inner
 from .channels import PerChannel
 from .plug_and_play import FIRST_LEVEL, PENALTY
@@ -90,8 +90,7 @@ def written(x: Floats, dtype: np.dtype[Any], channel_axis: int | None, *, intege
     """Return the estimate with the precision of y, and as integers if y holds some and x has its units."""
     out = x[0] if channel_axis is None else np.moveaxis(x, 0, channel_axis)
     if dtype.kind in "iu" and integers:
-        info = np.iinfo(dtype)
-        return np.clip(np.rint(out), info.min, min(info.max, 2**53)).astype(dtype)
+        return as_integers(out, dtype)
     if dtype in (np.float32, np.complex64):
         return out.astype(np.complex64 if np.iscomplexobj(out) else np.float32)
     return np.ascontiguousarray(out)

@@ -13,7 +13,7 @@ from .._arrays import Floats
 from .._progress import Progress
 from ..noise.gaussian import GaussianNoise
 from ..risk.monte_carlo import default_step, entries
-from ..risk.probe_terms import MonteCarloRisk, Response, inner, risk_of_terms, risk_terms
+from ..risk.probe_terms import MonteCarloRisk, Response, check_units, inner, risk_of_terms, risk_terms
 from .iht import IHT_STEPS, iht, thresholds
 from .linear_map import operator_norm
 from .plug_and_play import Iterate, noise_levels, plug_and_play
@@ -95,6 +95,7 @@ class RiskProbe:
     def __init__(self, problem: Problem, algorithm: Algorithm, seed: int) -> None:
         self.a, self.data = problem.a, problem.data
         self.noise = GaussianNoise(np.array(problem.sigma))
+        check_units(self.data, self.noise)
         self.length = default_step(entries(self.data))
         [self.probe] = self.noise.draws(self.data, 1, seed)
         moved = self.length * self.probe

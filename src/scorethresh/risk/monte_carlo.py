@@ -15,7 +15,7 @@ from .._arrays import Floats
 from .._threads import thread_map
 from ..noise.gaussian import GaussianNoise, observe
 from .black_box import BlackBox
-from .probe_terms import MonteCarloRisk, Response, RiskTerms, inner, risk_of_terms, risk_terms
+from .probe_terms import MonteCarloRisk, Response, RiskTerms, check_units, inner, risk_of_terms, risk_terms
 
 __all__ = [
     "Divergence",
@@ -222,6 +222,7 @@ def divergence(
     if sigma is None:
         _validate.noise_level(sigma)
     values, noise, _, _ = observe(y, "white", sigma)
+    check_units(values, noise)
     plan = ProbePlan.make(values, step=step, probes=probes, seed=seed)
     found = monte_carlo_risk(BlackBox(estimator), values, noise, plan)
     return Divergence(found.divergence, found.divergence_stderr)

@@ -11,7 +11,22 @@ import numpy as np
 from .._arrays import Floats
 from ..noise.gaussian import GaussianNoise
 
-__all__ = ["MonteCarloRisk", "Response", "RiskTerms", "inner", "risk_of_terms", "risk_terms"]
+__all__ = ["MonteCarloRisk", "Response", "RiskTerms", "check_units", "inner", "risk_of_terms", "risk_terms"]
+
+# The largest magnitude of data and of noise levels, and the inverse of the least noise level: the variance of a risk is
+# a sum of their fourth powers.
+LARGEST = 1e70
+
+
+def check_units(y: Floats, noise: GaussianNoise) -> None:
+    """Refuse data and noise levels whose fourth powers leave the range of doubles."""
+    low, high = float(noise.scale.min()), float(max(noise.scale.max(), np.abs(y).max(initial=0.0)))
+    if low < 1 / LARGEST or high > LARGEST:
+        msg = (
+            f"y and sigma must lie between {1 / LARGEST:g} and {LARGEST:g}, for their fourth powers are needed, got "
+            f"sigma from {low:.3g} and magnitudes up to {high:.3g}. Divide all that has their units by {high:.0e}."
+        )
+        raise ValueError(msg)
 
 
 def inner(a: Floats, b: Floats) -> float:

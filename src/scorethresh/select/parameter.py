@@ -16,7 +16,7 @@ from .._progress import Progress
 from ..noise.gaussian import GaussianNoise, observe
 from ..risk.black_box import BlackBox
 from ..risk.monte_carlo import MonteCarloRisk, ProbePlan, default_probes, entries, probe_rows
-from ..risk.probe_terms import RiskTerms, risk_of_terms
+from ..risk.probe_terms import RiskTerms, check_units, risk_of_terms
 from .estimators import Tunable, as_tunable
 from .misfit import warn_of_negative_risk
 from .parameter_result import ParameterCurve, ParameterSelection, ParameterStatus
@@ -179,6 +179,7 @@ def select_parameter(
         return inside  # type: ignore[no-any-return]
     tunable, space = as_tunable(estimator, X), as_space(parameters)
     values, gaussian, weights, restore = observe(y, noise, in_units(sigma, None))
+    check_units(values, gaussian)
     plan = ProbePlan.make(values, step=step, probes=probes, seed=seed)
     wide = plan if step is not None else dataclasses.replace(plan, step=comparing_step(entries(values)))
     trial = Trial(tunable, values, gaussian, weights, wide)

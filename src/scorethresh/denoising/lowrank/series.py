@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _validate
-from ..._arrays import Floats
+from ..._arrays import Floats, as_integers
 from ..._threads import thread_map
 from ..._validate import Array
 from .patches import PatchBlock
@@ -95,10 +95,8 @@ class Series:
         out = np.moveaxis(estimate, -1, self.axis)
         keep = np.expand_dims(~self.valid, self.axis)
         plain = np.ma.getdata(self.original)
-        if plain.dtype.kind in "iu":
-            limits = np.iinfo(plain.dtype)
-            out = np.clip(np.rint(out), limits.min, limits.max)
-        out = np.where(keep, plain, out.astype(plain.dtype))
+        out = as_integers(out, plain.dtype) if plain.dtype.kind in "iu" else out.astype(plain.dtype)
+        out = np.where(keep, plain, out)
         if isinstance(self.original, np.ma.MaskedArray):
             return np.ma.array(out, mask=self.original.mask)
         return out
