@@ -39,7 +39,7 @@ sanitize: $(VENV)/.test
 	SCORETHRESH_KERNELS=$(CURDIR)/$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 \
 	LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" \
 	$(BIN)/python -m pytest -n auto -m "not slow" tests/test_kernels.py tests/test_frames.py tests/test_magnitudes.py \
-	tests/test_score.py tests/test_denoise.py tests/test_patches.py
+	tests/test_score.py tests/test_denoise.py tests/test_patches.py tests/test_rows.py
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .

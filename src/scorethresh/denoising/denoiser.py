@@ -310,7 +310,7 @@ def denoise(
         `mask`.
     pooled : bool
         Whether the data of a batch share noise, thresholds and weights, which are then chosen on all of them. It is
-        better for short signals that are alike, and faster for images and for ``choose="bands"``.
+        better for short signals that are alike, and faster for ``choose="bands"``.
     progress : bool or float
         Whether to show a progress bar, by tqdm: on standard error, or in a notebook. A number shows it only if the work
         takes more than that many seconds.
