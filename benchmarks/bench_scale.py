@@ -100,7 +100,7 @@ def growth():
 
 def batch():
     rng, t = np.random.default_rng(0), np.arange(1024)
-    y = 5 * np.sin(t / 20 + rng.uniform(0, 6, (60, 1))) + 3 * (t > 500) + rng.normal(size=(60, 1024))
+    y = 5 * np.sin(t / 20 + rng.uniform(0, 6, (240, 1))) + 3 * (t > 500) + rng.normal(size=(240, 1024))
     print(f"{'options':<36}{'one by one':>12}{'batch':>8}{'pooled':>8}  ms per signal, processor time")
 
     def cost(run, count):
@@ -108,20 +108,25 @@ def batch():
         out = run()
         return 1e3 * (time.process_time() - start) / count, out
 
-    for options in ({"choose": "bands", "sigma": 1.0}, {"choose": "bands"}, {"choose": "fast"}, {"choose": "blend"}):
-        some = y if options["choose"] == "bands" else y[:12]
+    names = ("bands", "fast", "blend")
+    for options in [{"choose": name} | level for level in ({"sigma": 1.0}, {}) for name in names]:
+        # Rounding may choose another patch where two are as near: then some entries differ by a hundredth of the noise.
+        some, atol = (y, 2e-2 if options["choose"] == "blend" else 1e-5)
         one = st.Denoiser(**options)
         one.run(y[0])
-        alone, each = cost(lambda one=one, some=some: [one.run(row).estimate for row in some], len(some))
+        first = some[:12]
+        alone, each = cost(lambda one=one, first=first: [one.run(row).estimate for row in first], len(first))
         many = st.Denoiser(batch_axis=0, **options)
         together, found = cost(lambda many=many, some=some: many.run(some), len(some))
-        np.testing.assert_allclose(found.estimate, each, atol=1e-9)
+        np.testing.assert_allclose(found.estimate[:12], each, atol=atol)
         pooled, _ = cost(lambda: st.Denoiser(batch_axis=0, pooled=True, **options).run(some), len(some))  # noqa: B023
         print(f"{options!s:<36}{alone:12.2f}{together:8.2f}{pooled:8.2f}", flush=True)
-    alone, each = cost(lambda: [st.select_threshold(row, sigma=1.0).threshold for row in y], len(y))
-    together, found = cost(lambda: st.select_threshold(y, sigma=1.0, batch_axis=0), len(y))
-    np.testing.assert_allclose(found.threshold, each)
-    print(f"{'select_threshold':<36}{alone:12.2f}{together:8.2f}")
+    for function, name in ((st.select_threshold, "threshold"), (st.shrink, "risk")):
+        alone, each = cost(lambda: [getattr(function(row, sigma=1.0), name) for row in y], len(y))  # noqa: B023
+        together, found = cost(lambda: function(y, sigma=1.0, batch_axis=0), len(y))  # noqa: B023
+        pooled, _ = cost(lambda: function(y, sigma=1.0, batch_axis=0, pooled=True), len(y))  # noqa: B023
+        np.testing.assert_allclose(getattr(found, name), each, rtol=1e-6)
+        print(f"{function.__name__:<36}{alone:12.2f}{together:8.2f}{pooled:8.2f}")
 
 
 if __name__ == "__main__":

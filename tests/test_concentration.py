@@ -26,6 +26,15 @@ def red_power(shape):
     return power / power.mean()
 
 
+def test_noise_that_differs_along_the_axes(rng):
+    """Coefficients are compared with their own variances: turned by a right angle, the same noise refutes the model."""
+    power = np.broadcast_to(1 / (0.02 + np.square(np.fft.fftfreq(128)))[:, None], (128, 128)).copy()
+    covariance = Stationary(power / power.mean())
+    noise = covariance.sample((128, 128), rng)
+    assert not varies_too_little(noise, covariance)
+    assert varies_too_little(noise.T, covariance)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("red", [False, True])
 def test_noise_alone_passes_and_noise_called_too_large_does_not(shape, red, rng):

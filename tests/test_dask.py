@@ -226,6 +226,27 @@ def test_small_samples_in_chunks_are_exact(rng):
     assert st.select_threshold(lazy, sigma=1.0, method="universal").threshold > 3.7
 
 
+@pytest.mark.parametrize("chunks", [1, ((1, 398, 1),), ((399, 1),), 400])
+def test_odd_chunks_of_samples_do_not_matter(rng, chunks):
+    """Of one entry, of uneven sizes, and one for all."""
+    y = rng.normal(size=400)
+    y[:40] += 6.0
+    lazy = da.from_array(y, chunks=chunks)
+    assert st.estimate_sigma(lazy) == st.estimate_sigma(y)
+    found, expected = (st.select_threshold(some, sigma=1.0) for some in (lazy, y))
+    assert (found.threshold, found.risk) == (expected.threshold, pytest.approx(expected.risk, rel=1e-12))
+    np.testing.assert_array_equal(found.estimate.compute(), expected.estimate)
+    curves = [st.risk_curve(some, [1.0, 3.0], sigma=1.0, method="score").risk for some in (lazy, y)]
+    np.testing.assert_allclose(*curves, rtol=1e-12)
+    samples = [st.Magnitudes.compress(some, sigma=1.0) for some in (lazy, y)]
+    np.testing.assert_allclose(*(st.risk_curve(some, [2.0], sigma=1.0).risk for some in samples), rtol=1e-9)
+
+
+def test_chunks_smaller_than_the_margin_do_not_matter(small, rng):
+    """Rows of one entry, beside wide ones: tiles look 60 entries beyond their border."""
+    check(scene(2, rng), choose="bands", levels=2, chunks=[((1, 2, 257), (1, 218, 1)), (260, 3)])
+
+
 def test_blocks_in_chunks_are_refused_with_a_remedy(rng):
     with pytest.raises(TypeError, match="Sample their norms"):
         st.select_threshold(da.ones(10, dtype=complex), sigma=1.0)

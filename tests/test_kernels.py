@@ -400,6 +400,43 @@ def calls():
                 z, counts, columns=30, spacing=0.1, null=10.0, clear=20, close=2.0
             ),
         ),
+        "fit_mixture_rows": (
+            {"z": rng.normal(size=(3, 50))},
+            lambda z: _kernels.fit_mixture_rows(
+                z, last=8.0, bin_width=0.05, columns=83, spacing=0.1, null=10.0, clear=5.0, close=2.0
+            ),
+        ),
+        "shrink_windows": (
+            {
+                "data": rng.normal(size=(2, 3, 32)),
+                "pilot": rng.normal(size=(2, 3, 32)),
+                "cut": np.ones(32),
+                "variance": np.ones(32),
+            },
+            lambda data, pilot, cut, variance: _kernels.shrink_windows(data, pilot, cut, variance, 12.5),
+        ),
+        "average_windows": (
+            {
+                "windows": rng.normal(size=(2, 5, 16)),
+                "weight": np.ones((2, 5)),
+                "divergence": np.ones((2, 5)),
+                "gain": np.ones(9),
+            },
+            lambda windows, weight, divergence, gain: _kernels.average_windows(
+                _kernels.ShrunkWindows(windows, weight, divergence), gain, 4
+            ),
+        ),
+        "ridge_signals": (
+            {
+                "pilot": rng.normal(size=(2, 80)),
+                "data": rng.normal(size=(2, 2, 80)),
+                "places": np.repeat(np.array([0, 9, 80, 96], np.int32), _kernels.MEMBERS).reshape(4, -1),
+                "levels": np.array([0.5, 1.0]),
+            },
+            lambda pilot, data, places, levels: _kernels.ridge_signals(
+                pilot, data, places, levels, _kernels.Ridge(1.0, 0.2, 0.01)
+            ),
+        ),
         "dilated": (
             {"x": np.ones((6, 8), np.float32), "taps": np.ones(4, np.float32), "out": np.zeros((6, 8), np.float32)},
             lambda x, taps, out: _kernels.dilated(x, taps, -1, step=2, out=out),
@@ -485,6 +522,11 @@ SERVED |= {("ridge_groups", "data", "one more"), ("ridge_groups", "pilot", "one 
 SERVED |= {("match_patches", "x", what) for what in ("another precision", "one less", "one more")}
 SERVED |= {("match_patches", "columns", "one column less")}
 SERVED |= {("symmetric_eigen", "matrices", what) for what in ("empty", "one less", "one more")}
+# Rows of any number and length are fitted; one row of data serves for all of the pilot; signals of any length.
+SERVED |= {("fit_mixture_rows", "z", what) for what in LENGTHS}
+SERVED |= {("shrink_windows", "data", "one less"), ("ridge_signals", "data", "one less")}
+SERVED |= {("ridge_signals", "data", "one more")}
+SERVED |= {("average_windows", "gain", what) for what in LENGTHS}
 SERVED -= {("match_patches", "columns", "one more")}  # no longer ascending
 
 

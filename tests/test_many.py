@@ -74,9 +74,11 @@ def test_denoised_rows_are_those_one_by_one(rng, options):
     y[1] *= 7.0 if "sigma" not in options else 1.0
     found = st.Denoiser(batch_axis=1, **options).run(y.T)
     each = [st.Denoiser(**options).run(row) for row in y]
-    np.testing.assert_allclose(found.estimate.T, [one.estimate for one in each], atol=1e-10)
+    # In single precision. Where two patches are as near to a third, rounding may choose the other one.
+    atol, rtol = (1e-2, 1e-2) if not options else (1e-5, 1e-6)
+    np.testing.assert_allclose(found.estimate.T, [one.estimate for one in each], atol=atol * found.sigma.max())
     for name in ("sigma", "predicted_mse", "stderr"):
-        np.testing.assert_allclose(getattr(found, name), [getattr(one, name) for one in each], rtol=1e-6)
+        np.testing.assert_allclose(getattr(found, name), [getattr(one, name) for one in each], rtol=rtol)
     assert len(found.plans) == len(y)
     again = found.plans[0].apply(st.denoising.batch.Batch(y[:1, None] / found.sigma[0]))
     assert again.value.shape == (1, 1, 200)

@@ -432,3 +432,16 @@ def test_scree_plot():
     assert right.get_xlabel() == "threshold, in units of y"
     with pytest.raises(ValueError, match="axes must be 2"):
         st.select_rank(y, sigma=1.0).plot(Figure().subplots(1, 3))
+
+
+@pytest.mark.parametrize("spikes", [[40.0], [40.0, 39.0, 25.0], [60.0, 31.0, 30.5, 30.0, 22.0]])
+def test_slopes_of_the_shrinkage_are_its_derivatives(spikes):
+    """By central differences, also of spikes that are closer than their noise."""
+    s, shape, step = np.array(spikes), Shape(60, 40), 1e-5
+    values, slopes = shrunk_values(s, s.size, shape)
+    assert ((values > 0) & (values < s)).all()
+    for k in range(s.size):
+        move = step * (np.arange(s.size) == k)
+        ahead, behind = (shrunk_values(s + sign * move, s.size, shape)[0][k] for sign in (1, -1))
+        # Differences of numbers near 40 over a step of 1e-5 have seven digits, and an error of the order of its square.
+        assert slopes[k] == pytest.approx((ahead - behind) / (2 * step), abs=1e-6)

@@ -47,9 +47,9 @@ def run(source, target, denoiser=DENOISER, runner=None, **changes):
         return store.denoise_to_store(file, target, denoiser, runner or here, lambda done, count: None)
 
 
-def make_store(path, values, zarr_format=3, **options):
+def make_store(path, values, zarr_format=3, chunks=(100, 90), **options):
     array = zarr.create_array(
-        str(path), shape=values.shape, dtype=values.dtype, chunks=(100, 90), zarr_format=zarr_format, **options
+        str(path), shape=values.shape, dtype=values.dtype, chunks=chunks, zarr_format=zarr_format, **options
     )
     array[...] = values
     return path
@@ -168,6 +168,26 @@ def test_a_worker_that_is_killed_is_replaced(small, noisy, tmp_path):
         assert client.submit(lambda: st._threads.cores()).result() == 1
     np.testing.assert_array_equal(found.estimate, expected.estimate)
     assert found.predicted_mse == pytest.approx(expected.predicted_mse, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_workers_without_memory_leave_no_output(monkeypatch, rng, tmp_path):
+    """One tile takes twice the memory that a worker has, so it is ended. In this process the work goes on."""
+    shape = (2400, 2400)
+    monkeypatch.setitem(places.TILE_ENTRIES, 2, 1 << 24)
+    monkeypatch.setattr(noise_sample, "MEASURED_WHOLE", 36_000)
+    noisy = rng.normal(size=shape).astype(np.float32) + np.linspace(0, 30, shape[1], dtype=np.float32)
+    source, target = make_store(tmp_path / "y.zarr", noisy, chunks=(1000, 1000)), tmp_path / "x.zarr"
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        pytest.raises(MemoryError, match="memory did not suffice"),
+        cluster.task_runner(workers=1, memory="270MB") as runner,
+    ):
+        run(source, target, runner=runner)
+    assert not target.exists()
+    run(source, target)
+    expected = DENOISER.run(files.open_file(source).array).estimate.compute(scheduler="synchronous")
+    np.testing.assert_array_equal(zarr.open(str(target), mode="r")[...], expected)
 
 
 def test_the_command_writes_a_store(noisy, tmp_path, capsys):

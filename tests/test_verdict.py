@@ -13,8 +13,9 @@ from scorethresh.noise.auto import AutoNoise
 from scorethresh.noise.covariance import White
 from scorethresh.noise.models import WhiteNoise
 from scorethresh.noise.outliers import find_outliers
-from scorethresh.noise.residual import check_residual
+from scorethresh.noise.residual import check_residual, window_moments
 from scorethresh.noise.whiteness import whiteness
+from scorethresh.noise.windows import overlapping
 
 CAMERA = pywt.data.camera()[60:316, 120:376].astype(float)
 
@@ -189,6 +190,16 @@ def test_no_noise_no_error():
     assert not found.error_map().any()
 
 
+@pytest.mark.parametrize(("shape", "sides"), [((40,), (8,)), ((37, 50), (8, 6)), ((9, 10, 11), (4, 4, 3))])
+def test_moments_of_windows_are_those_of_each(shape, sides, rng):
+    y = rng.normal(size=shape) + 1e3
+    cut = overlapping(y, range(len(shape)), sides)
+    mean, variance = window_moments(y, cut)
+    inside = tuple(range(len(shape), 2 * len(shape)))
+    np.testing.assert_allclose(mean, cut.windows(y).mean(axis=inside), rtol=1e-12)
+    np.testing.assert_allclose(variance, cut.windows(y).var(axis=inside), rtol=1e-9)
+
+
 @pytest.mark.parametrize("shape", [(200,), (37, 50), (9, 10, 11)])
 def test_sums_over_blocks_do_not_depend_on_tiles(shape, rng):
     maps = rng.uniform(size=(4, *shape))
@@ -197,6 +208,9 @@ def test_sums_over_blocks_do_not_depend_on_tiles(shape, rng):
     found = [joined(shape, (block_sums(t, *(m[t] for m in maps)) for t in tiles)) for tiles in (whole, cut)]
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
     np.testing.assert_allclose(found[0][:3].reshape(3, -1).sum(axis=1), [(m * maps[3]).sum() for m in maps[:3]])
+    # A variance and a weight that are the same everywhere may be numbers.
+    even = block_sums(whole[0], *maps[:2], 0.7, 1.3).sums
+    np.testing.assert_allclose(even, block_sums(whole[0], *maps[:2], *(np.full(shape, v) for v in (0.7, 1.3))).sums)
     first = tuple(slice(0, BLOCK_SIDES[len(shape)]) for _ in shape)
     np.testing.assert_allclose(found[0][(0, *(0,) * len(shape))], (maps[0] * maps[3])[first].sum())
     assert found[0][3].sum() == maps[0].size

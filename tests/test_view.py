@@ -218,6 +218,22 @@ def test_files_that_are_not_there_are_told_before_anything_starts(tmp_path, monk
         assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("package", ["starlette", "uvicorn"])
+def test_a_missing_package_is_named_with_its_extra(package, monkeypatch, capsys):
+    for name in [name for name in sys.modules if name.startswith("scorethresh.cli.playground")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, f"{package}.applications", None)
+    assert cli.main(["view", "--no-browser"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: {package} is not installed. Install it: pip install '.[view]'")
+
+
+def test_a_port_that_is_taken_is_told(server, capsys):
+    assert cli.main(["view", "--no-browser", "--port", str(server.parts.port)]) == 2
+    assert f"--port {server.parts.port} cannot be used" in capsys.readouterr().err
+
+
 def test_ctrl_c_stops_work_under_way(tmp_path):
     running = Server(tmp_path)
     _, key = running.open("a.npy", npy(np.random.default_rng(0).normal(size=(2000, 2000))))
@@ -229,6 +245,22 @@ def test_ctrl_c_stops_work_under_way(tmp_path):
     assert (code, err) == (130, "stopped\n")
     assert seconds < 3
     assert list(tmp_path.iterdir()) == []
+
+
+def test_long_work_tells_how_far_it_is(tmp_path):
+    running = Server(tmp_path)
+    assert running.ask("GET", "progress")[1] == b"", "nothing is under way"
+    _, key = running.open("a.npy", npy(np.random.default_rng(0).normal(size=(3000, 3000)).astype(np.float32)))
+    connection = http.client.HTTPConnection(running.parts.hostname, running.parts.port)
+    connection.request("POST", f"{running.parts.path}run?file={key}&choose=bands&sigma=1")
+    shares = set()
+    end = time.monotonic() + 60
+    while not {s for s in shares if s not in ("", "0%")} and time.monotonic() < end:
+        shares.add(running.ask("GET", "progress")[1].decode())
+        time.sleep(0.05)
+    running.stop()
+    connection.close()
+    assert any(re.fullmatch(r"[1-9]\d?%", share) for share in shares)
 
 
 def npy(values):
@@ -244,6 +276,16 @@ def opened(desk, name, content):
     place = desk.place_for(name)
     place.path.write_bytes(content)
     return desk.add(place)
+
+
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [("a.NII.gz", "a-denoised.NII.gz"), ("C:\\x\\b.tif", "b-denoised.tif"), ("a.b.PNG", "a.b-denoised.PNG")],
+)
+def test_results_are_named_after_their_file(tmp_path, name, result):
+    file = Desk(tmp_path).place_for(name)
+    assert file.result_name == result
+    assert file.path.parent == tmp_path
 
 
 def test_results_are_kept_and_dropped(tmp_path):

@@ -31,7 +31,7 @@ whole = st.denoise(noisy, choose="fast")
 print("the same as in memory:", np.array_equal(estimate, whole))
 
 # %%
-# The borders of the chunks, drawn over the result, leave no trace in it.
+# The borders of the chunks are drawn over the noisy data. They leave no trace in the result.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained")
 for ax, image, title in zip(axes, (noisy, estimate), ("noisy, in chunks", "denoised"), strict=True):

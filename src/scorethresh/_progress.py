@@ -6,13 +6,22 @@ import threading
 from types import TracebackType
 from typing import Any
 
-from ._validate import missing_extra
+from ._validate import missing_extra, number
 
 # Seconds until a bar that nobody asked for is shown. Shorter work ends before anyone has read it.
 SHOWN_AFTER = 2.0
 
 # Seconds between redraws. A step may take long, and the time elapsed should move meanwhile.
 HEARTBEAT = 0.5
+
+# Work under way, the outermost first.
+_running: list[Progress] = []
+
+
+def share_done() -> float | None:
+    """Return the share of the work under way that is done, between 0 and 1; None if there is none that is counted."""
+    counted = [one for one in list(_running) if one.total > 1]
+    return min(counted[0].done / counted[0].total, 1.0) if counted else None
 
 
 class Progress:
@@ -32,7 +41,7 @@ class Progress:
     def __init__(self, label: str, total: int, shown: bool | float) -> None:
         self.label, self.total = label, total
         self.shown = shown is not False
-        self.delay = 0.0 if shown is True else float(shown)
+        self.delay = 0.0 if isinstance(shown, bool) else number(shown, "progress")
         self.done = 0
         self.bar: Any = None
         self.lock = threading.Lock()
@@ -45,12 +54,14 @@ class Progress:
             if not self.delay:
                 self._open()
             self.heart.start()
+        _running.append(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.over.set()
+        _running.remove(self)
         if self.shown:
             self.heart.join()
         if self.bar is not None:

@@ -106,7 +106,8 @@ def noise_level(sigma: Any) -> float:
         raise ValueError(msg)
     value = number(sigma, "sigma")
     if not (value > 0 and math.isfinite(value)):
-        msg = f"sigma must be positive and finite, got {sigma}. To estimate it from y: estimate_sigma(y)."
+        msg = f"sigma must be positive and finite, got {sigma}. Estimate it: by estimate_sigma(y), or, if y is a "
+        msg += "signal, by estimate_sigma(y, domain='samples')."
         raise ValueError(msg)
     if not 1e-153 <= value <= 1e153:
         msg = f"sigma must lie between 1e-153 and 1e153, for its square is needed, got {sigma}. Rescale y and sigma."
@@ -133,6 +134,13 @@ def positive(value: Any, name: str, remedy: str = "") -> float:
         msg = f"{name} must be positive and finite, got {value}.{remedy}"
         raise ValueError(msg)
     return checked
+
+
+def pooled(value: bool, batch_axis: Any) -> None:
+    """Raise if data are to share what is chosen, but are not several."""
+    if value and batch_axis is None:
+        msg = "pooled=True needs batch_axis, the axis along which the samples lie, got None."
+        raise ValueError(msg)
 
 
 def whole(value: Any, name: str, least: int, remedy: str = "") -> int:

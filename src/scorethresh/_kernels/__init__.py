@@ -10,8 +10,9 @@ from .eigen import MOST_SIDE, EigenStack, symmetric_eigen
 from .frame import WindowShrinkage, dilated, sliding_dct
 from .mixture import fit_mixture, fit_mixture_rows
 from .moments import MOMENTS_TO_WEIGHTS, NODES, ORDER, TO_WEIGHTS
-from .patches import MEMBERS, PATCH_SIZE, Ridge, match_patches, ridge_groups
+from .patches import MEMBERS, PATCH_SIZE, Ridge, match_patches, ridge_groups, ridge_signals
 from .sample import COARSE, FINE, CellTable, CutGaussian, PiecewiseQuadratic, deposit, kernel_sums
+from .signal_windows import ShrunkWindows, average_windows, shrink_windows
 from .stein import MOST_PIECES, stein_sums
 
 __all__ = [
@@ -30,7 +31,9 @@ __all__ = [
     "EigenStack",
     "PiecewiseQuadratic",
     "Ridge",
+    "ShrunkWindows",
     "WindowShrinkage",
+    "average_windows",
     "deposit",
     "dilated",
     "fit_mixture",
@@ -38,6 +41,8 @@ __all__ = [
     "kernel_sums",
     "match_patches",
     "ridge_groups",
+    "ridge_signals",
+    "shrink_windows",
     "sliding_dct",
     "stein_sums",
     "symmetric_eigen",

@@ -104,7 +104,7 @@ def fit_mixture_rows(
         The masses have shape (rows, columns).
     """
     check_array("z", z, np.float64, (None, None))
-    if not (0 < bin_width and 0 < spacing and 0 <= last < np.inf) or operator.index(columns) < 1:
+    if not (bin_width > 0 and spacing > 0 and 0 <= last < np.inf) or operator.index(columns) < 1:
         msg = f"widths and columns must be positive and last finite, got {bin_width}, {spacing}, {columns}, {last}."
         raise ValueError(msg)
     bins = int(last / bin_width) + 2

@@ -149,10 +149,7 @@ def ridge_groups(pilot: Floats, data: Floats, patch: Sides, places: NDArray[np.i
         msg = f"places must name at least one group of patches within {size} entries, got shape {places.shape}."
         raise ValueError(msg)
     level, share, least_power = map(float, ridge)
-    if not (1 / _MOST_LEVEL <= level <= _MOST_LEVEL and 0 <= share <= 1 and 0 < least_power < math.inf):
-        limits = f"level from {1 / _MOST_LEVEL:g} to {_MOST_LEVEL:g}, share from 0 to 1, least_power above 0"
-        msg = f"a ridge must have {limits}, got {ridge}."
-        raise ValueError(msg)
+    _check_ridge(ridge)
     first = int(places.min())
     length = int(places.max()) + int(rows[-1]) + px - first
     total, (weight, divergence) = np.zeros((len(data), length), dtype), np.zeros((2, length), dtype)
@@ -163,6 +160,63 @@ def ridge_groups(pilot: Floats, data: Floats, patch: Sides, places: NDArray[np.i
         *(level, share, least_power, len(places), places, first, length, total, weight, divergence),
     )
     return GroupSums(first, total, weight, divergence)
+
+
+def ridge_signals(
+    pilot: Floats, data: Floats, places: NDArray[np.int32], levels: NDArray[np.float64], ridge: Ridge
+) -> GroupSums:
+    """Do what `ridge_groups` does for signals of one length, each with a noise level of its own.
+
+    Parameters
+    ----------
+    pilot : ndarray of float32 or float64, shape (signals, size)
+        A first estimate.
+    data : ndarray, shape (parts, signals, size)
+        The data. Parts beyond the first do not decide.
+    places : ndarray of int32, shape (signals * groups, MEMBERS)
+        Indices into all signals, those of the first signal first. No group may mix signals.
+    levels : ndarray of float64, shape (signals,)
+        Noise levels.
+    ridge : Ridge
+        Weights. Its level is not used.
+
+    Returns
+    -------
+    GroupSums
+        The sums, for all entries.
+    """
+    dtype = float_dtype("data", data)
+    check_array("data", data, dtype, (None,) * 3)
+    check_array("pilot", pilot, dtype, data.shape[1:])
+    check_array("places", places, np.int32, (None, MEMBERS))
+    check_array("levels", levels, np.float64, (len(pilot),))
+    signals, size = pilot.shape
+    if not data.size or size < PATCH_SIZE or pilot.size > _MOST_ENTRIES or len(places) % signals or not len(places):
+        msg = f"there must be signals of {PATCH_SIZE} entries or more with as many groups each, got {pilot.shape}."
+        raise ValueError(msg)
+    each = places.reshape(signals, -1)
+    starts = size * np.arange(signals)
+    if (each.min(axis=1) < starts).any() or (each.max(axis=1) > starts + size - PATCH_SIZE).any():
+        msg = f"the patches of a group must lie in one signal of {size} entries."
+        raise ValueError(msg)
+    for level in (levels.min(), levels.max()):
+        _check_ridge(Ridge(float(level), ridge.share, ridge.least_power))
+    total, (weight, divergence) = np.zeros((len(data), pilot.size), dtype), np.zeros((2, pilot.size), dtype)
+    loader.call(
+        f"ridge_signals_{dtype.name}",
+        *(signals, size, len(data) - 1, pilot, data, levels, float(ridge.share), float(ridge.least_power)),
+        *(len(places) // signals, places, total, weight, divergence),
+    )
+    return GroupSums(0, total, weight, divergence)
+
+
+def _check_ridge(ridge: Ridge) -> None:
+    """Raise unless levels and weights are those that the loops are made for."""
+    level, share, least_power = map(float, ridge)
+    if not (1 / _MOST_LEVEL <= level <= _MOST_LEVEL and 0 <= share <= 1 and 0 < least_power < math.inf):
+        limits = f"level from {1 / _MOST_LEVEL:g} to {_MOST_LEVEL:g}, share from 0 to 1, least_power above 0"
+        msg = f"a ridge must have {limits}, got {ridge}."
+        raise ValueError(msg)
 
 
 def _check_patch(patch: Sides, shape: tuple[int, ...]) -> None:

@@ -104,4 +104,18 @@ EXPORT void NAME(ridge_groups)(int64_t parts, int64_t followers, const int64_t *
     }
 }
 
+/* Does the same for `signals` of `size` entries with noise levels of their own. Each has `groups` groups; places are
+   indices into all signals. Outputs hold an entry per entry of the data. */
+EXPORT void NAME(ridge_signals)(int64_t signals, int64_t size, int64_t followers, const real *pilot, const real *data,
+                                const double *levels, double share, double least_power, int64_t groups,
+                                const int32_t *places, real *total, real *weight, real *divergence) {
+    const int64_t patch[3] = {1, 1, SIZE}, rows[1] = {0}, length = signals * size;
+    struct NAME(ridge) job = {1, followers, length, 1, size, patch, rows, pilot, data, 0, share, least_power, 0, length,
+                              total, weight, divergence};
+    for (int64_t r = 0; r < signals; r++) {
+        job.level = levels[r];
+        NAME(groups_of)(SIZE, &job, groups, places + r * groups * MEMBERS);
+    }
+}
+
 #endif

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -41,29 +40,37 @@ def least_risk_weights(batch: Batch, values: Sequence[Floats], divergences: Sequ
 
 
 def simplex_minimum(gram: Array, divergences: Array) -> Array:
-    """Return the minimiser of ``a' gram a + 2 a' divergences`` over non-negative weights a of sum 1.
+    """Return the minimiser of ``a' gram a + 2 a' divergences`` over non-negative weights a of sum 1."""
+    best: Array = simplex_minima(gram[None], divergences[None])[0]
+    return best
+
+
+def simplex_minima(gram: Array, divergences: Array) -> Array:
+    """Return what `simplex_minimum` does for many problems, along the first axis.
 
     There are few experts, so every set of those with positive weight is tried.
     """
-    count = len(divergences)
+    problems, count = divergences.shape
     # In units near 1, which the weights' sum of 1 has. A power of 2 makes the result the same in all units.
-    exponent = -math.frexp(float(np.trace(gram)))[1]
-    gram, divergences = np.ldexp(gram, exponent), np.ldexp(divergences, exponent)
-    best, least = np.full(count, 1 / count), np.inf
+    exponents = -np.frexp(np.trace(gram, axis1=1, axis2=2))[1]
+    gram, divergences = np.ldexp(gram, exponents[:, None, None]), np.ldexp(divergences, exponents[:, None])
+    best, least = np.full((problems, count), 1 / count), np.full(problems, np.inf)
     for chosen in itertools.chain.from_iterable(itertools.combinations(range(count), n + 1) for n in range(count)):
         index = list(chosen)
-        part, pull = gram[np.ix_(index, index)], divergences[index]
+        part, pull = gram[:, index][:, :, index], divergences[:, index]
         # The stationary point under sum(a) = 1, with a Lagrange multiplier as the last unknown.
-        system = np.ones((len(index) + 1, len(index) + 1))
-        system[:-1, :-1] = part
-        system[-1, -1] = 0
-        a = np.linalg.lstsq(system, np.append(-pull, 1.0), rcond=None)[0][:-1]
-        if a.min() < 0 or not math.isclose(a.sum(), 1, rel_tol=1e-6):
-            continue
-        risk = float(a @ part @ a + 2 * a @ pull)
-        if risk < least:
-            best, least = np.zeros(count), risk
-            best[index] = a
+        system = np.ones((problems, len(index) + 1, len(index) + 1))
+        system[:, :-1, :-1] = part
+        system[:, -1, -1] = 0
+        right = np.append(-pull, np.ones((problems, 1)), axis=1)[..., None]
+        # The shortest solution, where experts are alike.
+        inverse = np.linalg.pinv(system, rcond=np.finfo(np.float64).eps * len(system[0]), hermitian=True)
+        a = (inverse @ right)[:, :-1, 0]
+        risk = (a * ((part @ a[..., None])[..., 0] + 2 * pull)).sum(axis=1)
+        better = (a.min(axis=1) >= 0) & (np.abs(a.sum(axis=1) - 1) < 1e-6) & (risk < least)
+        least[better] = risk[better]
+        best[better] = 0
+        best[np.ix_(better, index)] = a[better]
     return best
 
 

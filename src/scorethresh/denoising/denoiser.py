@@ -82,6 +82,7 @@ class Denoiser:
 
     def __post_init__(self) -> None:
         _validate.choice("choose", self.choose, CHOICES)
+        _validate.pooled(self.pooled, self.batch_axis)
         as_noise(self.noise, values_of(self.sigma))
         method = None if self.method is None else as_method(self.method)
         if self.wavelet is not None:
@@ -137,7 +138,9 @@ class Denoiser:
         if inside is not None:
             return inside  # type: ignore[no-any-return]
         if self.batch_axis is not None:
-            return denoise_many(dataclasses.replace(self, batch_axis=None), y, self.batch_axis, pooled=self.pooled)
+            return denoise_many(
+                dataclasses.replace(self, batch_axis=None, pooled=False), y, self.batch_axis, pooled=self.pooled
+            )
         layout, chosen, stabilised = self.stabilised(y)
         options = self.plan_options(complex_data=layout.values.shape[1] > 1)
         if stabilised is None:
@@ -154,10 +157,11 @@ class Denoiser:
                 if k == 0 and back.rotation is not None and options.refined:
                     guide = found.local  # the mean of the channels, in which patches of all are compared
         verdict = judge(chosen, back, values[0], denoised[0].value)
-        for failure in verdict.failures:
-            warnings.warn(failure, _validate.AssumptionWarning, stacklevel=2)
         del values, stabilised, channel, guide  # frees memory before the way back needs some
-        return _result(back, chosen, verdict, fitted, denoised)
+        result = _result(back, chosen, verdict, fitted, denoised)
+        for failure in result.warnings:
+            warnings.warn(failure, _validate.AssumptionWarning, stacklevel=2)
+        return result
 
     def plan_options(self, *, complex_data: bool) -> PlanOptions:
         """Return what the user chose, as objects."""
@@ -222,6 +226,7 @@ def _result(
     restored = back.restore(np.stack([found.value for found in denoised]))
     sums = sum((found.sums for found in denoised), RiskSums())
     prediction = back.predict(sums, back.entry_sums(restored), fitted[0].plan.filter_ratio)
+    verdict = verdict.with_prediction(prediction)
     covariance = back.covariances[0]
     blocks = ErrorBlocks(
         back.layout.shape,
@@ -304,8 +309,8 @@ def denoise(
         own noise level, thresholds and prediction. `sigma` may be one number per sample, or a map for each; so may
         `mask`.
     pooled : bool
-        Whether the data of a batch share noise, thresholds and weights, which are then chosen on all of them. It is far
-        faster, and better for short signals that are alike.
+        Whether the data of a batch share noise, thresholds and weights, which are then chosen on all of them. It is
+        better for short signals that are alike, and faster for images and for ``choose="bands"``.
     progress : bool or float
         Whether to show a progress bar, by tqdm: on standard error, or in a notebook. A number shows it only if the work
         takes more than that many seconds.

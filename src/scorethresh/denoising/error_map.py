@@ -65,7 +65,8 @@ def block_sums(tile: Place, risk: Floats, divergence: Floats, variance: Any, wei
 
     def total(values: Any) -> Array:
         if np.ndim(values) == 0:
-            return np.multiply(values, counts, dtype=np.float64)
+            constant: Array = np.multiply(values, counts, dtype=np.float64)
+            return constant
         out = np.broadcast_to(values, risk.shape)
         for axis, some in enumerate(starts):
             out = np.add.reduceat(out, some, axis=axis, dtype=np.float64)

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _validate
 from .._arrays import cropped
 
 # By the number of axes: an axis of at most this length is treated as channels, if the others have MIN_PLANE entries
@@ -120,7 +121,7 @@ def read_layout(y: Any, channel_axis: int | None, mask: Any) -> Layout:
             raise ValueError(msg)
         a, mask = np.asarray(y.data), np.ma.getmaskarray(y)
     else:
-        a = np.asarray(y)
+        a = _validate.as_array(y)
         mask = None if mask is None else np.asarray(mask)
     check_dtypes(a, mask)
     a, mask = with_channels_first(a, mask, channel_axis)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._threads import one_blas_thread, thread_map
+from .._threads import cores, one_blas_thread, thread_map
 from .._validate import AssumptionWarning
 from ..noise.named import as_noise
 from ..risk.estimate import Estimate
@@ -23,13 +23,15 @@ from .layout import Layout, read_layout
 from .noise_sample import MEASURED_WHOLE, joined_crops
 from .plan import Plan, PlanOptions, fit_plan
 from .result import Denoised
-from .rows import Found, QuickDecisions, Row, ScoreDecisions, can_be_together, denoise_bands, finished, is_plain
+from .rows import Found, QuickDecisions, Row, ScoreDecisions, can_be_together, denoise_together, finished, is_plain
 from .stabilise import stabilise
 from .tiles import tile_risk
 from .verdict import judge
 
-# Samples that are transformed at once: more save little, and take memory.
-ROWS_AT_ONCE = 256
+# Samples that share their thresholds at most, for the sake of memory.
+MOST_POOLED = 1 << 16
+# Entries of samples that a shared plan is applied to at once: more leave the cache.
+APPLIED_AT_ONCE = 1 << 14
 # Entries of all samples that a shared plan is fitted to, at most: as many as crops of large data have.
 FITTED_ENTRIES = 1 << 20
 
@@ -124,10 +126,9 @@ def _apart(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
             if row is not None:
                 groups.setdefault(row.values.dtype, []).append(k)
         for places in groups.values():
-            for start in range(0, len(places), ROWS_AT_ONCE):
-                some = places[start : start + ROWS_AT_ONCE]
-                for k, one in zip(some, denoise_bands([stabilised[k] for k in some], options), strict=True):
-                    found[k] = one
+            some: list[Any] = [stabilised[k] for k in places]
+            for k, one in zip(places, denoise_together(some, options), strict=True):
+                found[k] = one
     left = [k for k, one in enumerate(found) if one is None]
     treat = functools.partial(_alone, options=options)
     for k, one in zip(left, thread_map(lambda k: treat(each[k], rows[k]), left), strict=True):
@@ -189,10 +190,10 @@ def _pooled(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
     if not noisy:
         return found
     known: list[Any] = [stabilised[k] for k in noisy]
-    if can_be_together(options, rows[0]) and all(is_plain(row) for row in known):
-        for start in range(0, len(known), ROWS_AT_ONCE * ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE * ROWS_AT_ONCE)
-            for k, one in zip(noisy[part], denoise_bands(known[part], options, pooled=True), strict=True):
+    if not options.blended and can_be_together(options, rows[0]) and all(is_plain(row) for row in known):
+        for start in range(0, len(known), MOST_POOLED):
+            part = slice(start, start + MOST_POOLED)
+            for k, one in zip(noisy[part], denoise_together(known[part], options, pooled=True), strict=True):
                 found[k] = one
         return found
     plans: list[Plan] = []
@@ -204,28 +205,35 @@ def _pooled(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
         batch = joined_batches(batches[::step])
         plans.append(fit_plan(batch, known[0].back.covariances[channel], batch.shape, options).plan)
 
-    def finish(k: int) -> Found:
-        some = known[k]
-        values, sums = [], RiskSums()
-        for channel, plan in enumerate(plans):
-            estimate: Estimate = plan.apply(some.back.batch(channel, some.values[channel]))
-            shape = some.values.shape[2:]
-            whole = tuple(slice(0, n) for n in shape)
-            each = np.broadcast_to(estimate.divergence[0], shape)
-            sums += tile_risk(some.values[channel], estimate.value[0], each, some.back, channel, whole).sums
-            values.append(estimate.value[0])
-        restored = some.back.restore(np.stack(values))
-        prediction = some.back.predict(sums, some.back.entry_sums(restored), plans[0].filter_ratio)
-        noise = some.chosen.model.with_measured(some.back.stabiliser)
-        sigma: Any = some.back.sigma
-        verdict = judge(some.chosen, some.back, some.values[0], values[0])
-        mse, stderr = prediction.mse, prediction.stderr
-        return Found(restored.estimate, sigma, mse, stderr, tuple(plans), noise, verdict.failures, str(verdict))
-
+    most = max(1, min(APPLIED_AT_ONCE // known[0].values[0].size, -(-len(known) // cores())))
+    parts = [known[k : k + most] for k in range(0, len(known), most)]
     with one_blas_thread():
-        for k, one in zip(noisy, thread_map(finish, range(len(known))), strict=True):
-            found[k] = one
+        treated = [one for some in thread_map(lambda part: _applied(plans, part), parts) for one in some]
+    for k, one in zip(noisy, treated, strict=True):
+        found[k] = one
     return found
+
+
+def _applied(plans: Sequence[Plan], rows: Sequence[Row]) -> list[Found]:
+    """Return what plans, one per channel, make of samples of one shape."""
+    estimates: list[Estimate] = []
+    for channel, plan in enumerate(plans):
+        batch = joined_batches([row.back.batch(channel, row.values[channel]) for row in rows])
+        estimates.append(plan.apply(batch))
+    out = []
+    for k, row in enumerate(rows):
+        sums, back, shape = RiskSums(), row.back, row.values.shape[2:]
+        whole = tuple(slice(0, n) for n in shape)
+        for channel, (value, divergence) in enumerate((e.value[k], e.divergence[k]) for e in estimates):
+            spread = np.broadcast_to(divergence, shape)
+            sums += tile_risk(row.values[channel], value, spread, back, channel, whole).sums
+        restored = back.restore(np.stack([estimate.value[k] for estimate in estimates]))
+        prediction = back.predict(sums, back.entry_sums(restored), plans[0].filter_ratio)
+        verdict = judge(row.chosen, back, row.values[0], estimates[0].value[k]).with_prediction(prediction)
+        noise, sigma = row.chosen.model.with_measured(back.stabiliser), back.sigma
+        mse, stderr = prediction.mse, prediction.stderr
+        out.append(Found(restored.estimate, sigma, mse, stderr, tuple(plans), noise, verdict.failures, str(verdict)))
+    return out
 
 
 def _stabilised_alike(each: Sequence[Any], layouts: Sequence[Layout]) -> list[Row | None]:

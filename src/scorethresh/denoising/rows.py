@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats, cropped
+from .._arrays import Floats
+from .._threads import cores, thread_map
 from .._validate import Array
 from ..noise.base import ChosenNoise
 from ..noise.covariance import White
@@ -18,14 +19,20 @@ from ..risk.methods import Mixture, as_method
 from ..risk.mixture_rows import MOST_ENTRIES, choose_rows
 from ..select.many import is_hashable
 from ..select.threshold import risk_curve
-from .experts.bands import BandThresholds, FrameNoise, divergence_with_borders
+from .experts.bands import BandThresholds, FrameNoise
 from .experts.decisions import EntryDecisions
 from .experts.fit_bands import fit_bands
 from .local import LocalExperts
 from .plan import BANDS_RATIOS, Plan, PlanOptions
+from .row_bands import fit_row_bands
+from .row_plans import RowBlend
 from .tiles import tile_risk
 from .verdict import NO_NOISE, judge
 from .way_back import WayBack
+
+# Samples that are transformed at once. More save little, and their coefficients leave the cache.
+BANDS_AT_ONCE = 64
+BLENDS_AT_ONCE = 16
 
 
 class Row(NamedTuple):
@@ -70,11 +77,17 @@ class ScoreDecisions(EntryDecisions):
 
 
 def can_be_together(options: PlanOptions, row: Any) -> bool:
-    """Tell whether samples can be treated at once: thresholds in undecimated bands, chosen by the default method."""
+    """Tell whether samples can be treated at once: the blend of signals, or thresholds in undecimated bands.
+
+    Thresholds must be chosen by the default method.
+    """
+    if row.size > MOST_ENTRIES or isinstance(row, np.ma.MaskedArray):
+        return False
+    if options.blended:
+        return options.method is None and row.ndim == 1
     method = as_method("mixture") if options.method is None else options.method
-    plain = options.fit is fit_bands and not options.blended and options.undecimated
     fast = isinstance(method, Mixture) and is_hashable(options.rule)
-    return plain and fast and row.size <= MOST_ENTRIES and not isinstance(row, np.ma.MaskedArray)
+    return options.fit is fit_bands and options.undecimated and fast
 
 
 def is_plain(row: Row) -> bool:
@@ -83,45 +96,44 @@ def is_plain(row: Row) -> bool:
     return plain and row.back.batch(0, row.values[0]).weights is None
 
 
-def denoise_bands(rows: Sequence[Any], options: PlanOptions, *, pooled: bool = False) -> list[Found]:
-    """Return what thresholds in bands make of samples of one precision: what `fit_bands` does, for all at once.
+def denoise_together(rows: Sequence[Row], options: PlanOptions, *, pooled: bool = False) -> list[Found]:
+    """Return what plans of their own make of plain samples of one precision.
 
-    If they are `pooled`, all share their thresholds and degrees of freedom.
+    If they are `pooled`, all share their thresholds and degrees of freedom; there is no such blend.
     """
-    values = np.concatenate([row.values for row in rows])
-    shape = values.shape[2:]
+    shape, dtype = rows[0].values.shape[2:], rows[0].values.dtype
+    if options.blended:
+        blend = RowBlend.make(shape[0], dtype, options)
+        return _in_parts(lambda some: _blends(some, blend), rows, BLENDS_AT_ONCE)
     noise = FrameNoise.make(options.frames(shape)[0], White(1.0), len(shape), shape)
-    inside = noise.frame.inside(shape)
-    decisions = EntryDecisions(options.rule)
-    null = options.method.null if isinstance(options.method, Mixture) else Mixture().null
-    chosen: dict[int, Array] = {}
-    divergence = np.full(len(values), noise.mean_share)
+    if pooled:
+        return _thresholds(rows, noise, options, pooled=True)
+    return _in_parts(lambda some: _thresholds(some, noise, options, pooled=False), rows, BANDS_AT_ONCE)
 
-    def shrink(k: int, coefficients: Floats) -> Floats:
-        band, c = noise.bands[k], cropped(coefficients, inside)
-        z = c.reshape(len(c), -1).astype(np.float64)
-        if pooled:
-            shared, curve = decisions.select(z, band.sigma)
-            chosen[k] = np.full(len(z), shared)
-            dof = curve.dof[np.searchsorted(curve.thresholds, shared)] / len(z)
-        else:
-            found = choose_rows(z / band.sigma, options.rule, null)
-            chosen[k], dof = found.thresholds * band.sigma, found.dof
-        per_entry = band.share * dof / z.shape[1] + np.zeros(len(z))
-        if band.border:
-            triples = zip(c, chosen[k], per_entry, strict=True)
-            per_entry = np.array([divergence_with_borders(band, *some) for some in triples])
-        divergence[...] += per_entry
-        pairs = zip(coefficients, chosen[k], strict=True)
-        return np.stack([decisions.shrink(piece, float(t)) for piece, t in pairs])
 
-    value = noise.frame.apply(values, shrink, len(shape))
-    thresholds = np.stack([chosen[k] for k in sorted(chosen)], axis=1)
-    out = []
-    for row, x, each, t in zip(rows, value, divergence, thresholds, strict=True):
-        expert = BandThresholds(noise, EntryDecisions(options.rule), tuple(map(float, t)))
-        plan = Plan(LocalExperts((expert,)), (1.0,), (1.0,), BANDS_RATIOS[len(shape)])
-        out.append(finished(row, x, np.broadcast_to(each, shape), plan))
+def _in_parts(treat: Callable[[Sequence[Row]], list[Found]], rows: Sequence[Row], most: int) -> list[Found]:
+    """Treat rows in threads, at most so many at once."""
+    each = min(most, -(-len(rows) // cores()))
+    parts = [rows[k : k + each] for k in range(0, len(rows), each)]
+    return [one for found in thread_map(treat, parts) for one in found]
+
+
+def _blends(rows: Sequence[Row], blend: RowBlend) -> list[Found]:
+    """Return the blends of signals."""
+    (value, divergence), plans = blend.fit(np.concatenate([row.values[0] for row in rows]))
+    found = zip(rows, value, np.broadcast_to(divergence, value.shape), plans, strict=True)
+    return [finished(row, x[None], each, plan) for row, x, each, plan in found]
+
+
+def _thresholds(rows: Sequence[Row], noise: FrameNoise, options: PlanOptions, *, pooled: bool) -> list[Found]:
+    """Return what thresholds in bands make of samples."""
+    values = np.concatenate([row.values for row in rows])
+    bands = fit_row_bands(noise, values, options, pooled=pooled)
+    decisions, out = EntryDecisions(options.rule), []
+    for row, x, each, thresholds in zip(rows, *bands, strict=True):
+        expert = BandThresholds(noise, decisions, tuple(map(float, thresholds)))
+        plan = Plan(LocalExperts((expert,)), (1.0,), (1.0,), BANDS_RATIOS[values.ndim - 2])
+        out.append(finished(row, x, np.broadcast_to(each, x.shape[1:]), plan))
     return out
 
 
@@ -132,7 +144,7 @@ def finished(row: Row, value: Floats, divergence: Floats, plan: Plan) -> Found:
     sums = tile_risk(row.values[0], value, divergence, back, 0, whole).sums
     restored = back.restore(value[None])
     prediction = back.predict(sums, back.entry_sums(restored), plan.filter_ratio)
-    verdict = judge(row.chosen, back, row.values[0], value)
+    verdict = judge(row.chosen, back, row.values[0], value).with_prediction(prediction)
     noise = row.chosen.model.with_measured(back.stabiliser)
     sigma: Any = back.sigma
     mse, stderr = prediction.mse, prediction.stderr

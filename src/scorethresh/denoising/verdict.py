@@ -17,6 +17,7 @@ from ..noise.level import sample_level
 from ..noise.models import CorrelatedNoise
 from ..noise.residual import ResidualCheck, check_residual
 from ..noise.whiteness import whiteness
+from ..risk.prediction import Prediction
 from .way_back import WayBack
 
 # Levels in flat windows, over that of the model, below which the model's is too high. Hard thresholds leave a part of
@@ -30,6 +31,8 @@ MOST_LEVEL = 1.25
 # 10 if the brightness varies.
 EVEN = 1.4
 BEYOND = 4.0
+# Standard errors by which a prediction lies below zero if the noise level is called too high.
+SURELY = 2.0
 # Least variance of a stabilised entry, over that of the model, that can be compared.
 MIN_FACTOR = 0.3
 # Fewest entries from which a level that was given is doubted.
@@ -46,6 +49,12 @@ _TOO_HIGH = (
 )
 
 
+_BELOW_ZERO = (
+    "The predicted error is below zero, which no error is: the noise level is too high. Details may be lost. Pass a "
+    "smaller sigma, or leave it out to have it estimated."
+)
+
+
 class Verdict(NamedTuple):
     """What was found, in words: one sentence on the model, and one on each assumption that fails."""
 
@@ -55,6 +64,12 @@ class Verdict(NamedTuple):
 
     def __str__(self) -> str:
         return " ".join(self.failures) or self.fits
+
+    def with_prediction(self, prediction: Prediction) -> Verdict:
+        """Return the verdict with a doubt about the noise level if the predicted error is clearly below zero."""
+        if prediction.mse >= -SURELY * prediction.stderr or _TOO_HIGH in self.failures:
+            return self
+        return self._replace(failures=(*self.failures, _BELOW_ZERO))
 
 
 def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) -> Verdict:

@@ -68,14 +68,14 @@ class Patches:
         into the flat data of one part. The nearest one is the reference itself.
         """
         shape, block = _as_volume(x.shape[1:]), _as_volume(self.block)
-        starts = [_starts(n, b, self.step) for n, b in zip(shape, block, strict=True)]
+        starts = [reference_starts(n, b, self.step) for n, b in zip(shape, block, strict=True)]
         rows, columns = np.array(list(itertools.product(*starts[:2]))), starts[2]
         each = max(BAND // len(columns), 1)
         # A signal has one row. Of that, columns are split.
         bands = [(rows[i : i + each], columns) for i in range(0, len(rows), each)]
         if len(rows) == 1:
             bands = [(rows, columns[i : i + BAND]) for i in range(0, len(columns), BAND)]
-        volume, offsets = np.ascontiguousarray(x).reshape(len(x), *shape), _offsets(len(self.block), self.search)
+        volume, offsets = np.ascontiguousarray(x).reshape(len(x), *shape), search_offsets(len(self.block), self.search)
         return np.concatenate(thread_map(lambda band: match_patches(volume, block, *band, offsets), bands))
 
     def combine(
@@ -126,7 +126,7 @@ class Patches:
 
     def _band(self, shape: tuple[int, ...]) -> int:
         """Return how many references to treat at once: along the first axis, as far as their patches reach beyond."""
-        each = math.prod(_starts(n, b, self.step).size for n, b in zip(shape[1:], self.block[1:], strict=True))
+        each = math.prod(reference_starts(n, b, self.step).size for n, b in zip(shape[1:], self.block[1:], strict=True))
         return max(BAND, each * -(-(2 * self.search + self.block[0]) // self.step))
 
 
@@ -136,13 +136,13 @@ def _as_volume(sides: tuple[int, ...]) -> tuple[int, int, int]:
     return z, y, x
 
 
-def _starts(n: int, block: int, step: int) -> NDArray[np.int64]:
+def reference_starts(n: int, block: int, step: int) -> NDArray[np.int64]:
     """Return where references start along an axis: every `step` entries, and the last one at the border."""
     return np.unique(np.append(np.arange(0, n - block + 1, step), n - block)).astype(np.int64)
 
 
 @functools.cache
-def _offsets(ndim: int, search: int) -> NDArray[np.int64]:
+def search_offsets(ndim: int, search: int) -> NDArray[np.int64]:
     """Return all offsets within the search, near ones first."""
     sides = [range(-search, search + 1) if axis >= 3 - ndim else range(1) for axis in range(3)]
     every = np.array(list(itertools.product(*sides)), np.int64)

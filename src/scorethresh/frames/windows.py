@@ -91,7 +91,7 @@ class Windows:
         crop = tuple(slice(before, before + n) for (before, _), n in zip(pads, shape, strict=True))
         divergence = np.ascontiguousarray(cropped(divergence, crop))
         for axis, (b, n) in enumerate(zip(self.block, shape, strict=True)):
-            divergence *= along(_border_gain(b, n).astype(dtype), axis, ndim)
+            divergence *= along(border_gain(b, n).astype(dtype), axis, ndim)
         return WindowEstimate(cropped(total, crop), divergence)
 
     def _by_fft(self, padded: list[Floats], cut: Floats, variance: Floats) -> _Sums:
@@ -163,7 +163,7 @@ def _shrink(square: Floats, parts: int, cut: Floats, variance: Floats) -> tuple[
     return factor, kept, parts * (factor @ variance) / kept
 
 
-def _border_gain(block: int, n: int) -> Array:
+def border_gain(block: int, n: int) -> Array:
     """Return the factor of the divergence near the border along one axis, where reflection repeats an entry.
 
     The reflected entry enters low frequencies with the same sign and cancels in the sum over all frequencies. Half of

@@ -16,6 +16,8 @@ __all__ = ["box_psf", "disk_psf", "gaussian_psf", "motion_psf"]
 GAUSSIAN_REACH = 4.0
 # Points per pixel and axis of which a disk or a line counts those inside. Entries are exact to about the inverse.
 FINE = 32
+# Entries on either side that no data of use exceed.
+MOST_REACH = 4096
 
 
 def gaussian_psf(width: float, ndim: int = 2) -> Array:
@@ -117,7 +119,11 @@ def motion_psf(length: float, angle: float = 0.0) -> Array:
     (3, 1)
     """
     length = _validate.positive(length, "length")
-    turn = math.radians(_validate.number(angle, "angle"))
+    degrees = _validate.number(angle, "angle")
+    if not math.isfinite(degrees):
+        msg = f"angle must be finite, in degrees, got {angle}."
+        raise ValueError(msg)
+    turn = math.radians(degrees)
     count = math.ceil(length * FINE)
     along = ((np.arange(count) + 0.5) / count - 0.5) * length
     # Rounded first: the sine of half a turn is not quite zero, and would decide about points between two pixels.
@@ -130,6 +136,9 @@ def motion_psf(length: float, angle: float = 0.0) -> Array:
 
 def _offsets(reach: float) -> Array:
     """Return the distances from the centre of entries that lie within the reach, and one more on either side."""
+    if reach > MOST_REACH:
+        msg = f"the point spread function reaches {reach:.3g} entries, beyond {MOST_REACH}. Give its size in entries."
+        raise ValueError(msg)
     r = max(math.ceil(reach), 0)
     return np.arange(-r, r + 1.0)
 

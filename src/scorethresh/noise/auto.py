@@ -166,9 +166,9 @@ def _growing_model(y: NDArray[Any], missing: NDArray[np.bool_] | None, line: Var
     least = float(_valid(y, missing).min())
     if least >= 0 and line.square_misfit < min(MOST_MISFIT, MOST_MISFIT_RATIO * line.misfit):
         return SpeckleNoise()
-    if least >= 0 and _rician(line):
-        return RicianNoise()
-    return PoissonNoise() if _counts(y, missing, line) else CameraNoise()
+    if _counts(y, missing, line):  # before magnitudes: those of whole numbers hardly ever have their mean as variance
+        return PoissonNoise()
+    return RicianNoise() if least >= 0 and _rician(line) else CameraNoise()
 
 
 def _rician(line: VarianceLine) -> bool:

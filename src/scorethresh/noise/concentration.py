@@ -114,7 +114,7 @@ def _of_windows(y: Floats, covariance: Covariance) -> Iterator[_Share]:
     limits = [(half_width * np.sqrt(variance)).astype(y.dtype) for half_width in HALF_WIDTHS]
     windows, caught = 0, np.zeros((len(limits), variance.size), np.int64)
     for coefficients in _coefficients(y, cut, filters):
-        windows += np.count_nonzero(~np.isnan(coefficients[:, 0]))
+        windows += int(np.count_nonzero(~np.isnan(coefficients[:, 0])))
         magnitudes = np.abs(coefficients, out=coefficients)
         for out, limit in zip(caught, limits, strict=True):
             out += np.add.reduce(magnitudes <= limit, axis=0, dtype=np.int32)

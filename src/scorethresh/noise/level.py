@@ -84,7 +84,7 @@ def estimate_sigma(y: Any, *, domain: Domain | None = None, channel_axis: int | 
     Parameters
     ----------
     y : array_like
-        Noisy coefficients, or a noisy signal, image or volume.
+        Noisy coefficients, or a noisy signal, image or volume. In the latter NaN marks missing entries.
     domain : {"coefficients", "samples"}, optional
         What y holds. ``"coefficients"``: most entries are noise with mean zero, as in a wavelet band. ``"samples"``:
         a signal, image or volume. By default a vector holds coefficients, and an array with two or more axes samples.
@@ -144,11 +144,12 @@ def estimate_sigma(y: Any, *, domain: Domain | None = None, channel_axis: int | 
     if channel_axis is not None:
         channels = np.moveaxis(y, _validate.axis("channel_axis", channel_axis, y.ndim), 0)
         return np.array([estimate_sigma(channel, domain=domain or "samples") for channel in channels])
-    _validate.finite(y)
     if domain is None:
         domain = "coefficients" if y.ndim == 1 else "samples"
+    sampled = _validate.choice("domain", domain, _DOMAINS)
+    _validate.finite(y[~np.isnan(y)] if sampled and y.dtype.kind == "f" else y)
     y = y.astype(working_precision(y.dtype))
-    sigma = sample_level(y) if _validate.choice("domain", domain, _DOMAINS) else median_level(y)
+    sigma = sample_level(y) if sampled else median_level(y)
     if not sigma > 0:
         msg = "the noise level of y comes out as 0: most entries used are 0. Pass sigma, or crop constant parts."
         raise ValueError(msg)

@@ -92,12 +92,12 @@ def window_moments(y: Floats, cut: Cut) -> tuple[Floats, Floats]:
 
     The variance is the mean of the variances along the axes before, plus the variance of their means.
     """
-    mean, variance = y, None
-    for axis, side, step in zip(cut.axes, cut.block, cut.steps, strict=True):
-        along = Cut((axis,), (side,), (step,))
+    first, *others = (Cut(*((v,) for v in one)) for one in zip(cut.axes, cut.block, cut.steps, strict=True))
+    windows = first.windows(y)
+    mean, variance = windows.mean(axis=-1), windows.var(axis=-1)
+    for along in others:
         windows = along.windows(mean)
-        before = 0.0 if variance is None else along.windows(variance).mean(axis=-1)
-        mean, variance = windows.mean(axis=-1), windows.var(axis=-1) + before
+        mean, variance = windows.mean(axis=-1), windows.var(axis=-1) + along.windows(variance).mean(axis=-1)
     return mean, variance
 
 

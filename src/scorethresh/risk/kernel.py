@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _kernels
+from .. import _kernels, _validate
 from .._normal import phi
 from .._validate import Array
 from ..sample.cells import BANDWIDTHS_PER_CELL, REACH
@@ -59,7 +59,7 @@ def paper_bandwidth(size: int, sigma: float) -> float:
     >>> round(paper_bandwidth(200_000, 1.0), 4)
     0.1026
     """
-    return float(6 * sigma / size ** (1 / 3))
+    return float(6 * _validate.noise_level(sigma) / _validate.positive(size, "size") ** (1 / 3))
 
 
 @dataclass(frozen=True)

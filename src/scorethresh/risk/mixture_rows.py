@@ -117,7 +117,8 @@ def _misfits(magnitudes: Array, near: NDArray[np.bool_], bins: int, masses: Arra
     out = np.zeros(len(masses))
     for k in np.flatnonzero(counts.any(axis=1)):
         used, atoms = np.flatnonzero(counts[k]), np.flatnonzero(masses[k])
-        out[k] = distribution_misfit(sums[k, used] / counts[k, used], counts[k, used], SPACING * atoms, masses[k, atoms])
+        n, means = counts[k, used], np.multiply(SPACING, atoms, dtype=np.float64)
+        out[k] = distribution_misfit(sums[k, used] / n, n, means, masses[k, atoms])
     return out
 
 

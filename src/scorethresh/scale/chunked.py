@@ -19,12 +19,14 @@ from ..denoising.verdict import NO_NOISE
 from ..denoising.way_back import EntrySums, WayBack
 from ..risk.prediction import RiskSums
 from .fit import Decisions, decide
+from .lowrank import run_lowrank
+from .rank import select_rank
 from .result import LazyDenoised
 from .samples import estimate_sigma, gather, loaded
 from .source import read_source
 from .tiles import denoised_tiles, estimates_of, sums_of
 
-__all__ = ["applied", "denoise", "estimate_sigma", "gather", "loaded", "run"]
+__all__ = ["applied", "denoise", "estimate_sigma", "gather", "loaded", "run", "run_lowrank", "select_rank"]
 
 # A map of the error is kept for data of up to this many entries: its blocks take half a byte per entry.
 MOST_MAPPED = 1 << 30

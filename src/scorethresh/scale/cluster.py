@@ -34,13 +34,24 @@ def task_runner(workers: int = 0, memory: str = "auto", scheduler: str = "") -> 
     except ImportError:
         error = missing_extra("distributed")
         raise error from None
-    if scheduler:
-        with Client(scheduler) as client:
-            yield lambda tasks, step: _run_there(client, tasks, step)
-        return
     options = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": memory, "dashboard_address": None}
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
+    with contextlib.ExitStack() as stack:
+        address = scheduler or stack.enter_context(LocalCluster(**options))
+        client = stack.enter_context(Client(address))
+        stack.enter_context(_killed_workers_told())
         yield lambda tasks, step: _run_there(client, tasks, step)
+
+
+@contextlib.contextmanager
+def _killed_workers_told() -> Iterator[None]:
+    """Raise a MemoryError in place of that of dask if workers end again and again."""
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except KilledWorker as error:
+        msg = "workers ended again and again while they ran a task: most often, their memory did not suffice. "
+        raise MemoryError(msg + "Give each more, or use fewer.") from error
 
 
 def _run_here(tasks: list[Any], step: Callable[[], None]) -> list[Any]:

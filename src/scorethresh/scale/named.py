@@ -8,13 +8,16 @@ from typing import Any
 
 from .._lazy_data import axis_of, lazy_module
 from ..denoising.denoiser import Denoiser
+from ..denoising.lowrank.denoiser import LowRankDenoiser
 from ..noise.level import Domain
 from ..noise.level import estimate_sigma as estimate_in_memory
 from ..sample.cells import Cells
 from ..sample.magnitudes import Magnitudes
 from ..sample.magnitudes import gather as gather_in_memory
+from ..select.rank import RankSelection
+from ..select.rank import select_rank as select_in_memory
 
-__all__ = ["estimate_sigma", "gather", "loaded", "run"]
+__all__ = ["estimate_sigma", "gather", "loaded", "run", "run_lowrank", "select_rank"]
 
 
 def run(denoiser: Denoiser, y: Any) -> Any:
@@ -28,6 +31,20 @@ def run(denoiser: Denoiser, y: Any) -> Any:
     batch_axis = axis_of(y, denoiser.batch_axis)
     plain = dataclasses.replace(denoiser, channel_axis=axis, batch_axis=batch_axis, sigma=sigma, mask=mask)
     found = plain.run(data)
+    changes: dict[str, Any] = {"estimate": y.copy(data=found.estimate)}
+    if lazy_module(data) is not None:
+        changes["like"] = y
+    return dataclasses.replace(found, **changes)
+
+
+def run_lowrank(denoiser: LowRankDenoiser, y: Any) -> Any:
+    """Return `LowRankDenoiser.run` of a DataArray; its estimate is one, with the same names."""
+    data, axis = data_of(y), axis_of(y, denoiser.series_axis)
+    rest = [name for k, name in enumerate(y.dims) if k != axis % y.ndim]
+    sigma, mask = (
+        _aligned(value, y, rest, name) for value, name in ((denoiser.sigma, "sigma"), (denoiser.mask, "mask"))
+    )
+    found = dataclasses.replace(denoiser, series_axis=axis, sigma=sigma, mask=mask).run(data)
     changes: dict[str, Any] = {"estimate": y.copy(data=found.estimate)}
     if lazy_module(data) is not None:
         changes["like"] = y
@@ -73,3 +90,9 @@ def loaded(y: Any) -> Any:
     data = data_of(y)
     lazy = lazy_module(data)
     return data if lazy is None else lazy.loaded(data)
+
+
+def select_rank(matrix: Any, **options: Any) -> RankSelection:
+    """Return `scorethresh.select_rank` of a DataArray; its estimate is one, with the same names."""
+    found = select_in_memory(data_of(matrix), **options)
+    return dataclasses.replace(found, estimate=matrix.copy(data=found.estimate))

@@ -75,6 +75,19 @@ class SelectionBatch:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _OneOfMany:
+    """What chooses the threshold of one sample. It can be pickled."""
+
+    find: Callable[..., Selection]
+    rows: NDArray[Any]
+    levels: Array
+    options: dict[str, Any]
+
+    def __call__(self, k: int) -> Selection:
+        return self.find(self.rows[k], sigma=float(self.levels[k]), **self.options)
+
+
 def batch_levels(sigma: Any, count: int) -> Array:
     """Return the noise level of each of `count` samples, given one number or one per sample."""
     if np.ndim(sigma) == 0:
@@ -111,10 +124,7 @@ def select_many(
     """
     rows, axis = rows_of(y, batch_axis)
     levels, rule, method = batch_levels(sigma, len(rows)), as_rule(options["rule"]), options["method"]
-
-    def one(k: int) -> Selection:
-        return find(rows[k], sigma=float(levels[k]), **options)
-
+    one = _OneOfMany(find, rows, levels, options)
     data = np.asarray(y)
     if pooled:
         flat = rows.reshape(len(rows), -1) / levels[:, None]

@@ -6,12 +6,16 @@ import warnings
 
 from .._validate import AssumptionWarning
 
-__all__ = ["MAX_MISFIT", "warn_of_misfit"]
+__all__ = ["MAX_MISFIT", "warn_of_misfit", "warn_of_negative_risk"]
 
 # If the assumptions hold, 3 of 16,000 simulated samples of pure noise, of 300 and 2000 entries, exceed this; 1.7 is
 # exceeded by one of 1000. Dense signals are fitted more closely and exceed it less often. A lower value finds a wrong
 # sigma in fewer entries, but cries wolf where thousands of bands are looked at.
 MAX_MISFIT = 2.0
+
+# Standard errors by which an estimated risk lies below zero if sigma is too high. The least of many may lie two below
+# by chance.
+BELOW_ZERO = 4.0
 
 _SMALL = (
     "There are too many small entries: sigma is too high, or the noise has heavy tails, varies in strength, or is "
@@ -30,3 +34,13 @@ def warn_of_misfit(misfit: float, sigma: float, *, stacklevel: int) -> None:
         "neighbours are correlated, as in undecimated transforms, the threshold stands but stderr is too small."
     )
     warnings.warn(msg, AssumptionWarning, stacklevel=stacklevel)
+
+
+def warn_of_negative_risk(risk: float, stderr: float, *, stacklevel: int) -> None:
+    """Warn if an estimated risk is so far below zero that chance does not explain it."""
+    if risk < -BELOW_ZERO * stderr:
+        msg = (
+            f"The estimated risk is {risk:.4g}, below zero by {-risk / stderr:.3g} standard errors: sigma is too high. "
+            "Check sigma, and that the noise is white."
+        )
+        warnings.warn(msg, AssumptionWarning, stacklevel=stacklevel)

@@ -18,6 +18,7 @@ from ..risk.black_box import BlackBox
 from ..risk.monte_carlo import MonteCarloRisk, ProbePlan, default_probes, entries, probe_rows
 from ..risk.probe_terms import RiskTerms, risk_of_terms
 from .estimators import Tunable, as_tunable
+from .misfit import warn_of_negative_risk
 from .parameter_result import ParameterCurve, ParameterSelection, ParameterStatus
 from .race import Race, comparing_step, paired_risks
 from .space import Space, as_space
@@ -198,6 +199,7 @@ def select_parameter(
         found = dataclasses.replace(trial, plan=plan).risk_at(best)
         risk, stderr, dof = found.risk, found.stderr, found.divergence * curve.size / curve.noise_energy
         calls += 2 * plan.probes
+    warn_of_negative_risk(risk, stderr, stacklevel=3)
     level = float(gaussian.scale.ravel()[0]) if gaussian.scale.size == 1 else gaussian.scale
     return ParameterSelection(best, estimate, risk, stderr, dof, curve, calls, status, level)
 

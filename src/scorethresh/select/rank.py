@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
+from .._lazy_data import lazy_module
 from .._validate import Array, AssumptionWarning
 from ..risk.singular_values import Shape
+from .misfit import warn_of_negative_risk
 from .spectra import RULES, Decision, RankStatus, SpectralRule, decide, decide_correlated, decide_partial
 from .whitening import Whitening, whitening
 
-__all__ = ["RankSelection", "RankStatus", "select_rank", "warn_about_level"]
+__all__ = ["RankSelection", "RankStatus", "checked_rank", "select_rank", "warn_about_level"]
 
 # How little is known of the noise: whether it is white but for the given covariances.
 NOISES = {"white": True, "correlated": False}
@@ -179,6 +181,10 @@ def select_rank(
     >>> select_rank(rng.normal(size=(60, 40)), sigma=1.0).status.remedy
     'No singular value stands out from the noise, and zero is the best estimate. Check that sigma is not too large.'
     """
+    lazy = lazy_module(matrix)
+    if lazy is not None:
+        how = {"rule": rule, "noise": noise, "row_covariance": row_covariance, "column_covariance": column_covariance}
+        return lazy.select_rank(matrix, sigma=sigma, max_rank=max_rank, **how)  # type: ignore[no-any-return]
     y = _matrix(matrix)
     spectral = _validate.choice("rule", rule, RULES)
     white = _validate.choice("noise", noise, NOISES)
@@ -192,14 +198,16 @@ def select_rank(
     work = y.astype(np.complex128 if y.dtype.kind == "c" else np.float64)
     if whiten is not None:
         work = whiten.apply(work)
-    bound = None if max_rank is None else _whole(max_rank, min(y.shape[-2:]))
+    bound = None if max_rank is None else checked_rank(max_rank, min(y.shape[-2:]))
     if bound is None or not white:
         u, s, vh = np.linalg.svd(work, full_matrices=False)
     else:
         u, s, vh = _leading(work, bound)
-    how = _Options(spectral, white, bound, whiten)
-    found = [_one(y[i], (work[i], u[i], s[i], vh[i]), levels[i], how) for i in np.ndindex(*y.shape[:-2])]
+    asked = _Options(spectral, white, bound, whiten)
+    found = [_one(y[i], (work[i], u[i], s[i], vh[i]), levels[i], asked) for i in np.ndindex(*y.shape[:-2])]
     warn_about_level({decision.reason for decision, _ in found} - {""}, stacklevel=3)
+    for decision, _ in found:
+        warn_of_negative_risk(decision.risk, decision.stderr, stacklevel=3)
     return _gathered(found, s, y.shape[:-2])
 
 
@@ -300,7 +308,8 @@ def _levels(sigma: Any, lead: tuple[int, ...]) -> NDArray[Any]:
     return levels
 
 
-def _whole(max_rank: Any, limit: int) -> int:
+def checked_rank(max_rank: Any, limit: int) -> int:
+    """Return the largest rank that is asked for; refuse what is none."""
     if not isinstance(max_rank, int | np.integer) or isinstance(max_rank, bool) or not 1 <= max_rank <= limit:
         msg = (
             f"max_rank must be a whole number from 1 to {limit}, the smaller side, got {max_rank!r}. None computes all."

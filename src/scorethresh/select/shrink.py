@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..risk.npmle import fit_means
 from ..risk.posterior import TRUSTED, posterior_mean
 from ..sample.magnitudes import Magnitudes
 from .many import batch_levels, rows_of
+from .misfit import warn_of_negative_risk
 
 __all__ = ["PosteriorMean", "Shrunk", "shrink"]
 
@@ -84,6 +86,7 @@ class PosteriorMean:
         residual = z[changed] - found.mean[changed]
         dof = float(found.derivative.sum()) + found.fit_dof
         risk = level**2 * (float(residual @ residual) - z.size + 2 * dof)
+        warn_of_negative_risk(risk, level**2 * math.sqrt(2 * z.size), stacklevel=3)
         estimate = np.array(y, dtype=y.dtype if y.dtype.kind == "f" else np.float64)
         estimate[changed.reshape(y.shape)] = found.mean[changed] * level
         return Shrunk(estimate, risk, dof, means, level)
@@ -157,6 +160,7 @@ def shrink(y: Any, *, sigma: Any = None, batch_axis: int | None = None, pooled: 
     >>> [round(float(np.sum((x - truth) ** 2))) for x in (kept, shrunk.estimate)]
     [72, 18]
     """
+    _validate.pooled(pooled, batch_axis)
     if batch_axis is None:
         return PosteriorMean().run(y, sigma=sigma)
     return _shrink_many(y, sigma, batch_axis, pooled=pooled)

@@ -228,6 +228,7 @@ def select_threshold(
     >>> selection.estimate[:5].round(2)
     array([6.13, 5.87, 6.64, 6.1 , 5.46])
     """
+    _validate.pooled(pooled, batch_axis)
     options = {"rule": rule, "method": method, "thresholds": thresholds, "block_axis": block_axis}
     if batch_axis is not None:
         options["method"] = as_method(method, blocks=np.iscomplexobj(y) or block_axis is not None)

@@ -26,6 +26,12 @@ class PageError(ValueError):
     """What the user is told, in one line."""
 
 
+def suffix_of(name: str) -> str:
+    """Return the end of a name that tells its format, such as ``.nii.gz``."""
+    known = [suffix for suffix in io.format_of(Path(name)).suffixes if name.lower().endswith(suffix)]
+    return name[len(name) - max(map(len, known)) :]
+
+
 @dataclass(frozen=True)
 class Opened:
     """A file that was opened.
@@ -52,9 +58,7 @@ class Opened:
     @property
     def suffix(self) -> str:
         """The suffix of the format, as the file has it."""
-        lower = self.name.lower()
-        known = max((s for s in self.format.suffixes if lower.endswith(s)), key=len)
-        return self.name[len(self.name) - len(known) :]
+        return suffix_of(self.name)
 
     @property
     def result_name(self) -> str:
@@ -93,10 +97,9 @@ class Desk:
         """
         shown = visible(name.replace("\\", "/").rpartition("/")[2])[-MOST_NAME:]
         try:
-            form = io.format_of(Path(shown))
+            suffix = suffix_of(shown).lower()
         except io.FileError as error:
             raise PageError(str(error)) from None
-        suffix = max((s for s in form.suffixes if shown.lower().endswith(s)), key=len)
         return Opened(self.folder / f"{next(self._numbers)}{suffix}", shown, own=True)
 
     def add(self, file: Opened) -> str:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 
+from ..._progress import share_done
 from .desk import Desk, PageError
 from .pages import failed_page, first_page, result_page
 from .settings import Settings
@@ -83,6 +84,10 @@ def make_app(desk: Desk, token: str, *, first: str, most_bytes: int) -> Starlett
     def run(request: Request) -> Response:
         return _answered(lambda: _ran(desk, request), lambda text: PlainTextResponse(text, 422))
 
+    def progress(request: Request) -> Response:
+        share = share_done()
+        return PlainTextResponse("" if share is None else f"{share:.0%}")
+
     def result(request: Request) -> Response:
         settings = Settings.of_query(request.query_params)
         return _answered(
@@ -104,6 +109,7 @@ def make_app(desk: Desk, token: str, *, first: str, most_bytes: int) -> Starlett
         Route("/", start),
         Route("/open", open_file, methods=["POST"]),
         Route("/run", run, methods=["POST"]),
+        Route("/progress", progress),
         Route("/result", result),
         Route("/download", download),
     ]

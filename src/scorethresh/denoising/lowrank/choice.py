@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..._validate import Array
 from .common_basis import REGION_ENTRIES
 from .patches import PatchBlock, PatchGrid
 from .result import predict_risk
-from .series import Series
+from .series import Series, SeriesLike
 from .sums import denoise_patches, regions_of
 
 __all__ = ["candidate_grids", "choose_grid"]
@@ -37,7 +38,7 @@ def candidate_grids(patch: Any, step: Any, shape: tuple[int, ...]) -> list[Patch
     return [PatchGrid(shape, size, _step_of(step, size, given=patch is not None)) for size in patches]
 
 
-def choose_grid(series: Series, levels: Array, grids: list[PatchGrid]) -> PatchGrid:
+def choose_grid(series: SeriesLike, levels: Array, grids: list[PatchGrid]) -> PatchGrid:
     """Return the grid of least estimated risk on a few regions.
 
     Notes
@@ -51,18 +52,15 @@ def choose_grid(series: Series, levels: Array, grids: list[PatchGrid]) -> PatchG
     fullest = sorted(regions, key=lambda block: -int(series.valid[block.region].sum()))[: max(1, len(regions) // 2)]
     count = max(1, min(SAMPLES, int(SAMPLED_SHARE * len(regions))))
     samples = fullest[:: max(1, -(-len(fullest) // count))]
-    return min(grids, key=lambda grid: sum(_risk(series, levels, grid, block) for block in samples))
+    return min(grids, key=lambda grid: sum(series.map(functools.partial(_risk, grid), samples, levels)))
 
 
-def _risk(series: Series, levels: Array, grid: PatchGrid, region: PatchBlock) -> float:
+def _risk(grid: PatchGrid, part: Series, region: PatchBlock, levels: Array) -> float:
     """Return the estimated risk of patches in a region, in units of the noise level."""
-    crop = Series(series.values[region.region], series.valid[region.region], np.zeros(0), series.axis)
-    shape = crop.valid.shape
+    shape = part.valid.shape
     patch = tuple(min(size, n) for size, n in zip(grid.patch, shape, strict=True))
-    local = PatchGrid(shape, patch, grid.step)
-    here = levels[region.region]
-    sums = denoise_patches(crop, here, regions_of(local), lambda: None)
-    return predict_risk(crop, here, sums)
+    sums = denoise_patches(part, levels, regions_of(PatchGrid(shape, patch, grid.step)), lambda: None)
+    return predict_risk(part, levels, sums)
 
 
 def _checked_patch(patch: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._containers import in_order, in_units, run_inside, values_of
-from ..._lazy_data import axis_of
+from ..._lazy_data import axis_of, lazy_module
 from ..._progress import Progress
 from ..._threads import one_blas_thread
-from ..._validate import AssumptionWarning
+from ..._validate import Array, AssumptionWarning
 from .choice import candidate_grids, choose_grid
-from .measured import MeasuredSeries, as_series_noise, measure_noise
+from .measured import as_series_noise, measure_noise
 from .result import LowRankDenoised, predict_series
 from .series import Series, level_map, read_series
 from .sums import denoise_patches, regions_of
 
-__all__ = ["LowRankDenoiser", "denoise_lowrank"]
+__all__ = ["LowRankDenoiser", "NegativeTail", "denoise_lowrank", "doubt_about", "negative_tail"]
 
 # Negative entries that must be missing for a warning. Gaussian noise leaves out that many once in 1e13 series; if
 # errors of the estimate and the level treble the count, once in 20,000.
@@ -85,6 +86,9 @@ class LowRankDenoiser:
         inside = run_inside(y, self.sigma, lambda a, sigma: dataclasses.replace(self, **named, sigma=sigma).run(a))
         if inside is not None:
             return inside  # type: ignore[no-any-return]
+        lazy = lazy_module(y)
+        if lazy is not None:
+            return lazy.run_lowrank(self, y)  # type: ignore[no-any-return]
         series = read_series(y, self.series_axis, mask)
         model, sigma = as_series_noise(self.noise, in_units(self.sigma, None))
         shape = series.valid.shape
@@ -101,40 +105,58 @@ class LowRankDenoiser:
             with Progress("denoise", len(blocks), self.progress) as progress:
                 sums = denoise_patches(measured.series, measured.levels, blocks, progress.step)
         found = predict_series(measured, sums, grid.patch)
-        doubt = _doubt(measured, found)
+        tail = negative_tail(measured.series, found.estimate, found.sigma) if measured.way_back is None else None
+        doubt = doubt_about(found.predicted_mse, found.stderr, tail)
         if doubt:
             warnings.warn(doubt, AssumptionWarning, stacklevel=2)
         return found
 
 
-def _doubt(measured: MeasuredSeries, found: LowRankDenoised) -> str:
-    """Return why the predicted error cannot be trusted; empty if it can."""
-    if found.predicted_mse < -3 * found.stderr:
+class NegativeTail(NamedTuple):
+    """Whether there are negative entries; how many Gaussian noise would have made among those that were counted."""
+
+    any: bool = False
+    expected: float = 0.0
+    counted: int = 0
+    total: int = 0
+
+    def __add__(self, other: Any) -> NegativeTail:
+        parts = zip(self[1:], other[1:], strict=True)
+        return NegativeTail(self.any or other.any, *(a + b for a, b in parts))
+
+    @property
+    def missing(self) -> float:
+        """How many negative entries are missing."""
+        return 0.0 if self.any or not self.counted else self.expected / self.counted * self.total
+
+
+def doubt_about(mse: float, stderr: float, tail: NegativeTail | None) -> str:
+    """Return why the predicted error cannot be trusted; empty if it can. `tail` is that of Gaussian noise only."""
+    if mse < -3 * stderr:
         return (
-            f"The predicted error is below zero, {found.predicted_mse:.3g} ± {found.stderr:.2g}, and cannot be "
+            f"The predicted error is below zero, {mse:.3g} ± {stderr:.2g}, and cannot be "
             "trusted: sigma is too large, or the noise is another one. Leave sigma out, use noise='rician' for "
             "magnitudes of complex data, or pass the complex data."
         )
-    missing = _missing_negatives(measured.series, found) if measured.way_back is None else 0.0
-    if missing > MIN_MISSING:
+    if tail is not None and tail.missing > MIN_MISSING:
         return (
-            f"y has no negative entries, where Gaussian noise would have made about {missing:.0f}: it holds "
+            f"y has no negative entries, where Gaussian noise would have made about {tail.missing:.0f}: it holds "
             "magnitudes of complex data, or is clipped at 0. Their bias stays, and the predicted error, which is "
             "too low, knows nothing of it. Use noise='rician' for magnitudes, or pass the complex data."
         )
     return ""
 
 
-def _missing_negatives(series: Series, found: LowRankDenoised) -> float:
-    """Return how many negative entries Gaussian noise around the estimate would have made, if y has none; else 0."""
+def negative_tail(series: Series, estimate: NDArray[Any], sigma: Array) -> NegativeTail:
+    """Return how many negative entries Gaussian noise around the estimate would have made."""
     if series.parts == 2 or (series.values < 0).any():
-        return 0.0
+        return NegativeTail(any=True)
     from scipy.special import ndtr
 
-    volumes = series.values.shape[-1]
-    means = np.moveaxis(np.ma.getdata(found.estimate), series.axis, -1)[..., :: max(1, volumes // COUNTED)]
-    ratios = means[series.valid] / found.sigma[series.valid, None]
-    return float(ndtr(-ratios).mean() * series.valid.sum() * volumes)
+    volumes = series.volumes
+    means = np.moveaxis(np.ma.getdata(estimate), series.axis, -1)[..., :: max(1, volumes // COUNTED)]
+    ratios = means[series.valid] / sigma[series.valid, None]
+    return NegativeTail(False, float(ndtr(-ratios).sum()), ratios.size, int(series.valid.sum()) * volumes)
 
 
 def denoise_lowrank(

@@ -59,11 +59,12 @@ def estimate_magnitude_map(series: Series, coils: int) -> NoiseMap:
        MR signals", Journal of Magnetic Resonance 179 (2006), doi:10.1016/j.jmr.2006.01.016.
     """
     transform = MagnitudeTransform(1.0, coils)
-    levels = level_surface(series, functools.partial(_levels_of, series, None, transform))
+    levels_of = functools.partial(_levels_of, transform)
+    levels = level_surface(series, levels_of)
     for _ in range(ROUNDS):
         if not levels.all():
             return NoiseMap(np.zeros(levels.shape))
-        levels = level_surface(series, functools.partial(_levels_of, series, levels, transform))
+        levels = level_surface(series, levels_of, levels)
     if not levels.all():
         return NoiseMap(np.zeros(levels.shape))
     evened = dataclasses.replace(series, values=transform.forward(series.values / levels[..., None]))
@@ -72,17 +73,22 @@ def estimate_magnitude_map(series: Series, coils: int) -> NoiseMap:
 
 
 def _levels_of(
-    series: Series, levels: Array | None, transform: MagnitudeTransform, block: PatchBlock, *, doubted: bool = False
+    transform: MagnitudeTransform,
+    part: Series,
+    block: PatchBlock,
+    levels: Array | None = None,
+    *,
+    doubted: bool = False,
 ) -> Array:
     """Return the level of every patch of a block, given those of the last round."""
-    y = block.cut(series.values[block.region]).astype(np.float64)
-    valid = block.cut(series.valid[block.region])
+    y = block.cut(part.values).astype(np.float64)
+    valid = block.cut(part.valid)
     tables = magnitude_tables(transform.coils)
     means = _mean(y, valid)
     if levels is None:
         variance = patch_levels(y, valid, doubted=doubted) ** 2
     else:
-        scale = block.cut(levels[block.region])
+        scale = block.cut(levels)
         found = patch_levels(transform.forward(y / scale[..., None]), valid, doubted=doubted)
         # A patch without valid entries has no level, and any unit will do.
         unit = np.where(valid.any(axis=1, keepdims=True), _mean(scale[..., None], valid), 1.0)

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._arrays import Floats
-from ..._threads import thread_map
 from ..._validate import Array, AssumptionWarning
 from ...noise.bulk import BulkFit, fit_bulk
 from .common_basis import REGION_ENTRIES, common_basis
 from .patches import PatchBlock, PatchGrid
-from .series import Series
+from .series import Series, SeriesLike
 from .shrinkage import gram_eigenvalues
 from .sums import BLOCK_BYTES
 
@@ -40,12 +39,12 @@ class NoiseMap(NamedTuple):
     common_error: float = 0.0
 
 
-def estimate_noise_map(series: Series) -> NoiseMap:
+def estimate_noise_map(series: SeriesLike) -> NoiseMap:
     """Estimate the noise level of one part at every entry.
 
     Parameters
     ----------
-    series : Series
+    series : SeriesLike
         The data.
 
     Returns
@@ -65,30 +64,32 @@ def estimate_noise_map(series: Series) -> NoiseMap:
     interpolated linearly between their centres. Its mean is then corrected: what whole regions hold outside of their
     common basis is noise, and far more of it.
     """
-    out = level_surface(series, functools.partial(_levels_of, series))
+    out = level_surface(series, _levels_of)
     if not out.all():
         return NoiseMap(np.zeros(out.shape))
     correction, error = energy_correction(series, out)
     return NoiseMap(out * correction, error)
 
 
-def level_surface(series: Series, levels_of: Callable[..., Array]) -> Array:
+def level_surface(series: SeriesLike, levels_of: Callable[..., Array], *maps: Array) -> Array:
     """Return the noise level at every entry, from levels of patches that do not overlap.
 
     Parameters
     ----------
-    series : Series
+    series : SeriesLike
         The data.
     levels_of : callable
-        Takes a `PatchBlock`, returns the level of every patch, NaN where it cannot be told. With ``doubted=True`` it
-        returns what was found all the same.
+        Takes a part of the series, a `PatchBlock` and the maps there, returns the level of every patch, NaN where it
+        cannot be told. With ``doubted=True`` it returns what was found all the same.
+    *maps : ndarray
+        More that is known of every entry.
     """
-    shape, volumes = series.values.shape[:-1], series.values.shape[-1]
+    shape, volumes = series.valid.shape, series.volumes
     patch = _wide_patch(shape, volumes)
     grid = PatchGrid(shape, patch, patch)
     blocks = grid.blocks(max(1, BLOCK_BYTES // (8 * series.parts * volumes * math.prod(patch))))
     levels = np.empty(tuple(map(len, grid.corners())))
-    for block, found in zip(blocks, thread_map(levels_of, blocks), strict=True):
+    for block, found in zip(blocks, series.map(levels_of, blocks, *maps), strict=True):
         levels[block.place] = found.reshape(tuple(map(len, block.corners)))
     if np.isfinite(levels).any():
         return _interpolated(_local_median(levels), grid)
@@ -97,7 +98,7 @@ def level_surface(series: Series, levels_of: Callable[..., Array]) -> Array:
         "or volumes. The median of what was found is used. Pass sigma if it is known."
     )
     warnings.warn(msg, AssumptionWarning, stacklevel=5)
-    doubted = np.concatenate([levels_of(block, doubted=True) for block in blocks])
+    doubted = np.concatenate(series.map(functools.partial(levels_of, doubted=True), blocks, *maps))
     return np.full(shape, np.nanmedian(doubted) if np.isfinite(doubted).any() else 0.0)
 
 
@@ -109,7 +110,7 @@ def _wide_patch(shape: tuple[int, ...], volumes: int) -> tuple[int, ...]:
     return tuple(min(size, n) for n in shape)
 
 
-def energy_correction(series: Series, levels: Array) -> tuple[float, float]:
+def energy_correction(series: SeriesLike, levels: Array) -> tuple[float, float]:
     """Return by what the levels are too low, and the relative error that is left in their squares.
 
     The energy outside of the bases of whole regions is that of noise, and of signal too weak to be detected. One such
@@ -118,17 +119,8 @@ def energy_correction(series: Series, levels: Array) -> tuple[float, float]:
     """
     ones = (1,) * levels.ndim
     regions = PatchGrid(levels.shape, ones, ones).blocks(REGION_ENTRIES)
-    volumes = series.values.shape[-1]
-
-    def energy_outside(block: PatchBlock) -> tuple[float, float, float]:
-        valid = series.valid[block.region]
-        y = series.values[block.region][valid] / (levels[block.region][valid] * np.sqrt(series.parts))[:, None]
-        basis = common_basis(y.astype(np.complex128 if series.parts == 2 else np.float64))
-        k = basis.inside.size
-        return float(basis.outside.sum()), max(len(y) - k, 0) * (volumes - k), np.sqrt(len(y) * volumes)
-
-    energy, count, hidden = np.sum([*thread_map(energy_outside, regions)], axis=0)
-    outside = count / (series.valid.sum() * volumes)
+    energy, count, hidden = np.sum(series.map(_energy_outside, regions, levels), axis=0)
+    outside = count / (series.valid.sum() * series.volumes)
     if outside < LOW_RANK_SHARE:
         msg = (
             f"The series is not of low rank: {1 - outside:.0%} of the combinations of its volumes hold signal, and "
@@ -143,10 +135,19 @@ def energy_correction(series: Series, levels: Array) -> tuple[float, float]:
     return float(np.sqrt(energy / count)), float(error)
 
 
-def _levels_of(series: Series, block: PatchBlock, *, doubted: bool = False) -> Array:
+def _energy_outside(part: Series, block: PatchBlock, levels: Array) -> tuple[float, float, float]:
+    """Return the energy of a region outside of its basis, how many numbers it is of, and what may hide in it."""
+    valid, volumes = part.valid, part.volumes
+    y = part.values[valid] / (levels[valid] * np.sqrt(part.parts))[:, None]
+    basis = common_basis(y.astype(np.complex128 if part.parts == 2 else np.float64))
+    k = basis.inside.size
+    return float(basis.outside.sum()), max(len(y) - k, 0) * (volumes - k), float(np.sqrt(len(y) * volumes))
+
+
+def _levels_of(part: Series, block: PatchBlock, *, doubted: bool = False) -> Array:
     """Return the level of every patch of a block; NaN where it cannot be told, unless doubt does not matter."""
-    values = block.cut(series.values[block.region]).astype(np.complex128 if series.parts == 2 else np.float64)
-    return patch_levels(values, block.cut(series.valid[block.region]), doubted=doubted)
+    values = block.cut(part.values).astype(np.complex128 if part.parts == 2 else np.float64)
+    return patch_levels(values, block.cut(part.valid), doubted=doubted)
 
 
 def patch_levels(values: Floats, valid: NDArray[np.bool_], *, doubted: bool = False) -> Array:

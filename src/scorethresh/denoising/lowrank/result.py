@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._arrays import Floats
 from ..._containers import values_of
@@ -16,7 +17,7 @@ from .measured import MeasuredSeries
 from .series import Series
 from .sums import PatchSums
 
-__all__ = ["LowRankDenoised", "predict_risk", "predict_series"]
+__all__ = ["ErrorMaps", "LowRankDenoised", "mean_and_maps", "predict_risk", "predict_series", "predicted_error"]
 
 # Relative spread of the error of an entry about the noise that passed. It trades the noise of the map against its bias.
 FILTER_SPREAD = 0.3
@@ -130,17 +131,9 @@ class LowRankDenoised:
 def predict_series(measured: MeasuredSeries, sums: PatchSums, patch: tuple[int, ...]) -> LowRankDenoised:
     """Return the weighted mean of the patches, with the maps and the predicted error."""
     series, levels, way_back = measured.series, measured.levels, measured.way_back
-    value, maps = _mean_and_risk(series, levels, sums, way_back)
-    volumes, parts = series.values.shape[-1], series.parts
+    value, maps = mean_and_maps(series, levels, sums, way_back)
     known = series.valid
-    mse = float(maps.risk[known].mean())
-    # In units of a typical level: fourth powers of small or large ones would leave the range of doubles.
-    unit = math.sqrt(float(maps.noise[known].max()))
-    squares, error = maps.noise[known] / unit**2, max(mse / unit**2, 0.0)
-    # The variance of the estimate of a risk, per real number: 2 sigma^4, plus 4 sigma^2 times the error.
-    variance = (2 * squares**2 + 4 * squares * error).mean() / (known.sum() * volumes * parts)
-    common = measured.level_error * squares.mean(), WEIGHT_DOUBT * float(maps.doubt[known].mean()) / unit**2
-    stderr = unit**2 * math.sqrt(variance + common[0] ** 2 + common[1] ** 2)
+    mse, stderr = predicted_error(maps, known, series.volumes * series.parts, measured.level_error)
     rank = sums.rank / np.where(sums.weight > 0, sums.weight, 1.0)
     if way_back is not None:
         value = way_back.restored(value)
@@ -151,10 +144,22 @@ def predict_series(measured: MeasuredSeries, sums: PatchSums, patch: tuple[int, 
 
 def predict_risk(series: Series, levels: Array, sums: PatchSums) -> float:
     """Return the estimated risk summed over the entries, in units of the noise level."""
-    return float((_mean_and_risk(series, levels, sums)[1].risk / levels**2).sum())
+    return float((mean_and_maps(series, levels, sums)[1].risk / levels**2).sum())
 
 
-class _Maps(NamedTuple):
+def predicted_error(maps: ErrorMaps, known: NDArray[np.bool_], numbers: int, level_error: float) -> tuple[float, float]:
+    """Return the predicted error and its standard error, given maps of `numbers` real numbers per entry."""
+    mse = float(maps.risk[known].mean())
+    # In units of a typical level: fourth powers of small or large ones would leave the range of doubles.
+    unit = math.sqrt(float(maps.noise[known].max()))
+    squares, error = maps.noise[known] / unit**2, max(mse / unit**2, 0.0)
+    # The variance of the estimate of a risk, per real number: 2 sigma^4, plus 4 sigma^2 times the error.
+    variance = (2 * squares**2 + 4 * squares * error).mean() / (known.sum() * numbers)
+    common = level_error * squares.mean(), WEIGHT_DOUBT * float(maps.doubt[known].mean()) / unit**2
+    return mse, unit**2 * math.sqrt(variance + common[0] ** 2 + common[1] ** 2)
+
+
+class ErrorMaps(NamedTuple):
     """The estimated risk of an entry, the noise that passed, the noise variance, and the risk by doubtful weights.
 
     All per volume and part, in units of y. The first two are 0 where entries are not valid.
@@ -166,9 +171,9 @@ class _Maps(NamedTuple):
     doubt: Array
 
 
-def _mean_and_risk(
+def mean_and_maps(
     series: Series, levels: Array, sums: PatchSums, way_back: SeriesWayBack | None = None
-) -> tuple[Floats, _Maps]:
+) -> tuple[Floats, ErrorMaps]:
     """Return the weighted mean of the patches, and the maps of its error.
 
     The mean overwrites the sums, for the sake of memory.
@@ -192,5 +197,6 @@ def _mean_and_risk(
             doubt += way_back.doubtful_weight(local.weight) * own
             noise += local.weight * local.variance
     known, entries = series.valid, volumes * parts
+    risk += entries * series.rounding_error
     risk, filtered = (np.where(known, a / entries, 0.0) for a in (risk, noise * share))
-    return value, _Maps(risk, filtered, noise / entries, doubt / entries)
+    return value, ErrorMaps(risk, filtered, noise / entries, doubt / entries)

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import _validate
 from ..._arrays import Floats
+from ..._threads import thread_map
+from ..._validate import Array
+from .patches import PatchBlock
 
-__all__ = ["Series", "level_map", "read_series"]
+__all__ = ["Series", "SeriesLike", "level_map", "masked_entries", "read_series"]
+
+T = TypeVar("T")
 
 # Fewer volumes say nothing of the noise: a patch has hardly more noise than signal in it.
 MIN_VOLUMES = 5
+
+
+class SeriesLike(Protocol):
+    """What the noise and the size of patches are chosen on: a `Series`, or one that is not in memory."""
+
+    @property
+    def valid(self) -> NDArray[np.bool_]:
+        """As in `Series`."""
+
+    @property
+    def parts(self) -> int:
+        """As in `Series`."""
+
+    @property
+    def volumes(self) -> int:
+        """As in `Series`."""
+
+    def map(self, function: Callable[..., T], blocks: Sequence[PatchBlock], *maps: Array) -> list[T]:
+        """As in `Series`. The function must be picklable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +67,28 @@ class Series:
     def parts(self) -> int:
         """The real parts of an entry: 2 if complex."""
         return 2 if np.iscomplexobj(self.values) else 1
+
+    @property
+    def rounding_error(self) -> float:
+        """The mean squared error by rounding the estimate to the dtype of the original."""
+        return 1 / 12 if self.original.dtype.kind in "iu" else 0.0
+
+    @property
+    def volumes(self) -> int:
+        """The number of volumes."""
+        return int(self.values.shape[-1])
+
+    def part(self, region: tuple[slice, ...]) -> Series:
+        """Return a region of it, as views, without the original."""
+        return Series(self.values[region], self.valid[region], self.original[:0], self.axis)
+
+    def map(self, function: Callable[..., T], blocks: Sequence[PatchBlock], *maps: Array) -> list[T]:
+        """Return ``function(part, block, *maps)`` for all blocks, in threads: the part and the maps of its region."""
+
+        def one(block: PatchBlock) -> T:
+            return function(self.part(block.region), block, *(a[block.region] for a in maps))
+
+        return thread_map(one, blocks)
 
     def restored(self, estimate: Floats) -> NDArray[Any]:
         """Return the estimate in the layout and dtype of the original, which fills in what is not valid."""
@@ -85,13 +132,13 @@ def read_series(y: Any, axis: Any, mask: Any) -> Series:
     if isinstance(original, np.ma.MaskedArray):
         valid = valid & ~np.moveaxis(np.ma.getmaskarray(original), axis, -1).any(axis=-1)
     if mask is not None:
-        valid = valid & ~_mask_of(mask, moved.shape[:-1], plain.shape, int(axis))
+        valid = valid & ~masked_entries(mask, moved.shape[:-1], plain.shape, int(axis))
     values = np.where(valid[..., None], moved, 0).astype(dtype)
     _validate.moderate(values)
     return Series(values, valid, original, int(axis))
 
 
-def _mask_of(mask: Any, shape: tuple[int, ...], whole: tuple[int, ...], axis: int) -> NDArray[np.bool_]:
+def masked_entries(mask: Any, shape: tuple[int, ...], whole: tuple[int, ...], axis: int) -> NDArray[np.bool_]:
     """Return which entries are masked, (*shape), for a mask per entry or per entry and volume."""
     m = np.asarray(mask)
     if m.dtype != bool:

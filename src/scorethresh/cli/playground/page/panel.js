@@ -15,7 +15,12 @@ addEventListener("DOMContentLoaded", () => {
   // Do something that takes long: say how long, and tell a failure in one line.
   async function busy(words, task) {
     const start = performance.now();
-    const tell = () => { status.textContent = `${words} … ${Math.floor((performance.now() - start) / 1000)} s`; };
+    let share = "";
+    const tell = async () => {
+      status.textContent = `${words} … ${Math.floor((performance.now() - start) / 1000)} s${share && `, ${share}`}`;
+      const answer = await fetch("progress").catch(() => null);
+      share = answer && answer.ok ? await answer.text() : "";
+    };
     const clock = setInterval(tell, 1000);
     tell();
     status.hidden = false;
@@ -56,6 +61,7 @@ addEventListener("DOMContentLoaded", () => {
   // A page without a result has no strength.
   const slider = at("strength");
   const change = () => {
+    if (document.body.classList.contains("busy")) return; // the Enter key is a change and a submission
     const query = new URLSearchParams(new FormData(form));
     if (slider) query.set("strength", slider.value);
     busy("Denoising", async () => {
