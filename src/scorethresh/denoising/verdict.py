@@ -56,18 +56,23 @@ _BELOW_ZERO = (
 
 
 class Verdict(NamedTuple):
-    """What was found, in words: one sentence on the model, and one on each assumption that fails."""
+    """What was found, in words: one sentence on the model, and one on each assumption that fails.
+
+    It is not `judged` if the model says that its level is none of the data's.
+    """
 
     fits: str
     failures: tuple[str, ...]
     check: ResidualCheck | None
+    judged: bool = True
 
     def __str__(self) -> str:
         return " ".join(self.failures) or self.fits
 
     def with_prediction(self, prediction: Prediction) -> Verdict:
         """Return the verdict with a doubt about the noise level if the predicted error is clearly below zero."""
-        if prediction.mse >= -SURELY * prediction.stderr or _TOO_HIGH in self.failures:
+        told = not self.judged or _TOO_HIGH in self.failures
+        if told or prediction.mse >= -SURELY * prediction.stderr:
             return self
         return self._replace(failures=(*self.failures, _BELOW_ZERO))
 
@@ -85,7 +90,7 @@ def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) 
         The first channel, (parts, *shape), before and after; of noise level 1.
     """
     if not chosen.model.judged:
-        return Verdict(f"It was not tested whether {chosen.model.name} fits.", (), None)
+        return Verdict(f"It was not tested whether {chosen.model.name} fits.", (), None, judged=False)
     y, x = values[0], estimate[0]
     place = middle(y.shape)
     y, x = y[place], x[place]

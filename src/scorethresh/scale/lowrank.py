@@ -71,6 +71,11 @@ class LazyLowRankDenoised:
         whole: LowRankDenoised = found
         return replace(whole, estimate=estimate if self.like is None else self.like.copy(data=estimate))
 
+    def __repr__(self) -> str:
+        shape, patch = (" x ".join(map(str, lengths)) for lengths in (self.estimate.shape, self.patch))
+        level = float(np.median(self.sigma))
+        return f"<LazyLowRankDenoised: {shape} {self.estimate.dtype}, median sigma {level:.4g}, patches of {patch}>"
+
 
 @dataclass(frozen=True, eq=False)
 class LazySeries:

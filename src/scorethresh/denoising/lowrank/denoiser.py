@@ -81,14 +81,14 @@ class LowRankDenoiser:
             If the noise level cannot be told, if the series is not of low rank, if the predicted error is negative, or
             if y looks like magnitudes of complex data.
         """
+        lazy = lazy_module(y)
+        if lazy is not None:
+            return lazy.run_lowrank(self, y)  # type: ignore[no-any-return]
         mask = values_of(in_order(self.mask, y))
         named = {"series_axis": axis_of(y, self.series_axis), "mask": mask}
         inside = run_inside(y, self.sigma, lambda a, sigma: dataclasses.replace(self, **named, sigma=sigma).run(a))
         if inside is not None:
             return inside  # type: ignore[no-any-return]
-        lazy = lazy_module(y)
-        if lazy is not None:
-            return lazy.run_lowrank(self, y)  # type: ignore[no-any-return]
         series = read_series(y, self.series_axis, mask)
         model, sigma = as_series_noise(self.noise, in_units(self.sigma, None))
         shape = series.valid.shape
