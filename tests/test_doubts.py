@@ -9,7 +9,7 @@ from scipy.ndimage import gaussian_filter
 
 import scorethresh as st
 from scorethresh.noise.auto import AutoNoise
-from scorethresh.noise.models import PoissonNoise
+from scorethresh.noise.models import CorrelatedNoise, PoissonNoise, WhiteNoise
 
 CAMERA = pywt.data.camera().astype(float)
 
@@ -42,6 +42,22 @@ def test_risks_below_zero_by_chance_are_not_doubted():
         y = np.random.default_rng(seed).normal(size=2000)
         st.shrink(y, sigma=1.0)
         st.select_rank(y.reshape(50, 40), sigma=1.0)
+
+
+def test_texture_that_fills_a_small_picture_is_doubted():
+    """Grass. Its noise was called correlated in three of four draws, with seven times the error of the input."""
+    grass = CAMERA[384:, 384:]
+    for seed in range(4):
+        y = grass + np.random.default_rng([3, 3, seed]).normal(0, 5, grass.shape)
+        assert type(AutoNoise().chosen_for(y[None, None], None).model) is WhiteNoise
+        with pytest.warns(st.AssumptionWarning, match="tell noise from fine texture"):
+            st.denoise(y, choose="fast")
+
+
+def test_strong_correlations_are_found_in_small_pictures(rng):
+    noise = gaussian_filter(rng.normal(size=(128, 128)), 1.0, mode="wrap")
+    y = CAMERA[:128, :128] + 10 * noise / noise.std()
+    assert type(AutoNoise().chosen_for(y[None, None], None).model) is CorrelatedNoise
 
 
 def test_levels_of_few_entries_are_doubted(rng):

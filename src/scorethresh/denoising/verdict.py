@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arrays import Floats
-from ..noise.auto import MIN_RED
+from ..noise.auto import MIN_RED, least_red
 from ..noise.base import ChosenNoise, NoiseModel
 from ..noise.clipping import near_clip_limits
 from ..noise.concentration import middle, varies_too_little
@@ -49,6 +49,10 @@ _TOO_HIGH = (
 )
 
 
+_TEXTURED = (
+    "No region is flat enough to tell noise from fine texture. The noise level may be too high, and details may be "
+    "lost. Pass sigma, if you know it."
+)
 _BELOW_ZERO = (
     "The predicted error is below zero, which no error is: the noise level is too high. Details may be lost. Pass a "
     "smaller sigma, or leave it out to have it estimated."
@@ -163,12 +167,14 @@ def _without_flat_windows(y: Floats, model: NoiseModel, level: float, *, known: 
     if y.size < MIN_ENTRIES:
         return []
     found = None if isinstance(model, CorrelatedNoise) else whiteness(y)
-    if found is not None and found.red > MIN_RED[y.ndim]:
+    if found is not None and found.red > least_red(y.shape):
         return [
             f"The noise is correlated, with {found.red:.1f} times the power at low frequencies that {model.name} has. "
             "The error is larger than predicted. Try noise='correlated'."
         ]
-    read = sample_level(y) / level if known else 1.0
+    if not known:
+        return [_TEXTURED] if y.ndim > 1 else []
+    read = sample_level(y) / level
     if read > MOST_LEVEL:
         return [f"The noise level is too low: the data read {read:.3g} times as much. Leave sigma out, or pass more."]
     return []
