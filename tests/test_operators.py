@@ -310,3 +310,13 @@ def test_wrong_psfs_and_masks_are_named():
         bound(st.Fourier(np.ones((2, 2), bool)), (2, 2))
     with pytest.raises(ValueError, match="but samples of this mask have"):
         bound(st.Fourier(np.ones((2, 2), bool)), (3, 2), complex_data=True)
+
+
+def test_operators_print_shapes_instead_of_arrays():
+    blur = st.Blur(st.gaussian_psf(2.0))
+    assert repr(blur).startswith("Blur(psf=<17 x 17 float64>, ")
+    assert "array" not in repr(st.Restorer(blur))
+    assert "64 x 64 bool" in repr(st.Mask(np.ones((64, 64), bool)))
+    y = np.random.default_rng(0).normal(size=(64, 64))
+    found = st.select_psf(np.cumsum(y, axis=0), st.gaussian_psf, [0.5, 1.0], sigma=1.0)
+    assert repr(found).startswith("<PsfSelection: width ")

@@ -197,7 +197,7 @@ def simulated(x: Any, psf: Array, centre: tuple[int, ...], step: tuple[int, ...]
     return SampledConvolution(a.shape, count, start, step, psf, centre).forward(a)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Blur(Operator):
     """A blur: convolution with a point spread function.
 
@@ -264,7 +264,7 @@ class Blur(Operator):
         return simulated(x, *self._layout(), periodic=BOUNDARIES[self.boundary])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Downsample(Operator):
     """Samples of a blurred array: restoring it is super-resolution.
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import abc
-from typing import ClassVar
+import dataclasses
+from typing import Any, ClassVar
+
+import numpy as np
 
 from .linear_map import LinearMap
 
@@ -25,3 +28,12 @@ class Operator(abc.ABC):
     @abc.abstractmethod
     def bind(self, data_shape: tuple[int, ...], *, complex_data: bool) -> LinearMap:
         """Return the map for data of a shape, without the axis of channels."""
+
+    def __repr__(self) -> str:
+        fields: tuple[Any, ...] = dataclasses.fields(self) if dataclasses.is_dataclass(self) else ()
+        return f"{type(self).__name__}({', '.join(f'{f.name}={_short(getattr(self, f.name))}' for f in fields)})"
+
+
+def _short(value: Any) -> str:
+    """Return an array as its shape, anything else as it prints."""
+    return f"<{' x '.join(map(str, value.shape))} {value.dtype}>" if isinstance(value, np.ndarray) else repr(value)

@@ -94,7 +94,7 @@ class Selection(LinearMap):
         return math.sqrt(np.mean([sample_level(picture) ** 2 for picture in pictures]))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mask(Operator):
     """Entries of x that are known; restoring the others is inpainting.
 
@@ -202,7 +202,7 @@ class SampledFourier(LinearMap):
         return math.sqrt(float(np.median(np.abs(data[..., highest]) ** 2)) / (2 * math.log(2)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fourier(Operator):
     """Samples of the Fourier transform of x, as in magnetic resonance imaging.
 

@@ -30,7 +30,7 @@ PLAUSIBLE = 2.0
 UNCLEAR = 2.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PsfSelection:
     """What `select_psf` found.
 
@@ -65,6 +65,10 @@ class PsfSelection:
     excess_stderr: Array
     sigma: float
     verdict: str
+
+    def __repr__(self) -> str:
+        low, high = self.plausible
+        return f"<PsfSelection: width {self.width:.4g} ({low:.4g} to {high:.4g} plausible), sigma {self.sigma:.4g}>"
 
 
 def select_psf(
