@@ -383,6 +383,14 @@ def test_json_has_the_documented_fields(run, here):
     assert told["status"] == "interior"
 
 
+def test_complex_entries_are_counted_once(run, here):
+    y = coefficients()
+    np.save("y.npy", y + 1j * np.roll(y, 1))
+    told = json.loads(run("select", "y.npy", "--sigma", 1, "--json")[1])
+    assert told["size"] == y.size
+    assert f"of {y.size} entries" in run("select", "y.npy", "--sigma", 1)[1]
+
+
 def test_json_knows_no_infinity(run, here):
     np.save("y.npy", 0.01 * coefficients())
     told = json.loads(run("select", "y.npy", "--sigma", 1, "--json")[1], parse_constant=pytest.fail)

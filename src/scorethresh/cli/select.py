@@ -54,7 +54,7 @@ def select(
     echo(f"threshold           {texts['threshold']} ({selection.status})")
     echo(f"risk                {texts['risk']}")
     echo(f"degrees of freedom  {texts['dof']}")
-    echo(f"kept                {texts['kept']} of {selection.curve.size} entries")
+    echo(f"kept                {texts['kept']} of {selection.estimate.size} entries")
     echo(f"sigma               {selection.curve.sigma:.6g}")
     if selection.status != "interior":
         echo(selection.status.remedy)
@@ -129,7 +129,7 @@ def _fields(file: str, rule: str, method: str, selection: Selection) -> dict[str
     k = int(np.searchsorted(selection.curve.thresholds, selection.threshold))
     return {
         "file": file,
-        "size": selection.curve.size,
+        "size": int(selection.estimate.size),
         "sigma": selection.curve.sigma,
         "rule": rule,
         "method": method,
