@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._arrays import cropped
+from .._arrays import as_integers, cropped
 
 # By the number of axes: an axis of at most this length is treated as channels, if the others have MIN_PLANE entries
 # or more. Wavelets and windows find little to do along so short an axis.
@@ -84,12 +84,7 @@ class Layout:
         are `kept`, (*shape). A masked array stays one.
         """
         dtype = self.values.dtype
-        if dtype.kind in "iu":
-            info = np.iinfo(dtype)
-            # The largest integer of 64 bits is no double: the next double would wrap around.
-            top = float(info.max) if info.bits < 64 else np.nextafter(float(info.max), 0.0)
-            out = np.clip(np.rint(out), info.min, top)
-        out = out.astype(dtype, copy=False)
+        out = as_integers(out, dtype) if dtype.kind in "iu" else out.astype(dtype, copy=False)
         if channels is not None:
             some, out = out, self.values.copy()
             out[channels] = some

@@ -13,7 +13,7 @@ from .._arrays import Floats, working_precision
 from .._lazy_data import lazy_module
 from .._validate import Array
 from .clipping import NEAR_DISTANCE, find_clip_limits
-from .mixed_differences import MIN_NOISY_SHARE, mixed_readings, nonzero_reading
+from .mixed_differences import MIN_NOISY_SHARE, mixed_readings, nonzero_reading, pair_differences
 from .peaks import difference_readings, limit_readings
 from .texture import MEDIAN_ERROR, MIN_FLAT_WINDOWS, Reading, flat_readings
 from .windows import (
@@ -238,8 +238,8 @@ def _level_without_windows(y: Floats) -> Level:
     found = combined([*details, *mixed_readings(y)])
     if found is not None:
         return Level(found.value, math.hypot(found.error, GAP_ERROR))
-    steps = [np.diff(y, axis=axis).ravel() / math.sqrt(2) for axis in range(y.ndim)]
-    values = np.concatenate([step[~np.isnan(step)] for step in steps])
+    values = pair_differences(y)
+    values = values[~np.isnan(values)]
     if not values.size:
         msg = f"y has no two entries side by side, with shape {y.shape}, that are known. Pass sigma."
         raise ValueError(msg)

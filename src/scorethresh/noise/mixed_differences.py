@@ -41,8 +41,7 @@ def mixed_readings(y: Floats) -> Iterator[Reading]:
     overlap = 1.5**y.ndim
     yield from nonzero_reading(mixed, overlap)
     if y.ndim > 1:  # differences along one axis need fewer entries, and hold more signal
-        steps = [np.diff(y, axis=axis).ravel() * y.dtype.type(math.sqrt(0.5)) for axis in range(y.ndim)]
-        yield from nonzero_reading(np.concatenate(steps), 0.5 + y.ndim)
+        yield from nonzero_reading(pair_differences(y), 0.5 + y.ndim)
     side = BLOCK_SIDES.get(y.ndim, 0)
     if not side or min(mixed.shape) < side:
         return
@@ -54,6 +53,13 @@ def mixed_readings(y: Floats) -> Iterator[Reading]:
     count = math.ceil(FLAT_SHARE * len(roughness))
     flat = np.argpartition(roughness, count - 1)[:count]
     yield from nonzero_reading(_blocks(mixed, side)[flat], overlap)
+
+
+def pair_differences(y: Floats) -> Floats:
+    """Return the differences of neighbours along every axis, of unit norm."""
+    out: Floats = np.concatenate([np.diff(y, axis=axis).ravel() for axis in range(y.ndim)])
+    out *= y.dtype.type(math.sqrt(0.5))
+    return out
 
 
 def _along(y: Floats, axes: range | list[int]) -> Floats:
