@@ -1,9 +1,11 @@
 """Estimates of the noise level, and the windows that they are read from."""
 
+import math
+
 import numpy as np
 import pytest
 import pywt
-from scipy import fft
+from scipy import fft, stats
 
 import oracles
 import scorethresh as st
@@ -142,10 +144,10 @@ def test_the_power_of_noise_has_no_excess(rng):
 def test_texture_vanishes_where_the_line_meets_the_diagonal(rng, texture_power):
     """Windows by the model: noise of variance 4, texture of a power that falls with frequency and varies in strength.
 
-    For each of two lowest frequencies, the first reading is of flat windows as they are, which hold texture; two more
-    are without it. Texture is bounded from above by how flat windows differ, so not all of it goes: at least 40% of
-    what flat windows hold too much. One standard error of a reading is 1.4 / sqrt(effective_count), about 5%, for the
-    least precise.
+    For each of two lowest frequencies, twelve readings are of windows as they are, which hold texture, by mean and
+    by median in six sets; two more are without it. Texture is bounded from above by how flat windows differ, so not
+    all of it goes: at least 40% of what flat windows hold too much. One standard error of a reading is 1.4 /
+    sqrt(effective_count), about 5%, for the least precise.
     """
     frequency, noise = windows.relative_frequencies((8, 8)), rng.normal(size=(20_000, 8, 8))
     strength = rng.gamma(2.0, texture_power / 2, size=20_000)[:, None, None]
@@ -154,12 +156,21 @@ def test_texture_vanishes_where_the_line_meets_the_diagonal(rng, texture_power):
     energy, frequency = np.square(coefficients), frequency.ravel()
     flat = np.argsort(energy[:, (frequency > 0) & (frequency < 0.5)].sum(axis=1))[:2000]
     excess = np.sqrt(energy[flat][:, frequency >= 0.75].mean()) - 2
-    assert len(found) == 6
-    for lowest, reading in zip((0.7, 0.85), found[::3], strict=True):
-        flattest = np.argsort(energy[:, (frequency > 0) & (frequency < lowest)].sum(axis=1))[:1000]
-        median = oracles.level_by_median(coefficients[flattest][:, frequency >= lowest])
-        assert reading.level == pytest.approx(median, rel=1e-12)
-    without = [reading.level for reading in found[1:3] + found[4:]]
+    assert len(found) == 28
+    for lowest, readings in zip((0.6, 0.8), (found[:12], found[14:26]), strict=True):
+        order = np.argsort(energy[:, (frequency > 0) & (frequency < lowest)].sum(axis=1))
+        for k, (mean, median) in enumerate(zip(readings[::2], readings[1::2], strict=True)):
+            flattest = order[: int(1000 * 20 ** (k / 5) + 1e-9)]
+            powers = energy[flattest][:, frequency >= lowest]
+            assert mean.level == pytest.approx(math.sqrt(powers.mean()), rel=1e-12)
+            of_noise = stats.chi2(powers.shape[1])
+            middle = np.median(powers.mean(axis=1)) / (of_noise.median() / powers.shape[1])
+            assert median.level == pytest.approx(math.sqrt(middle), rel=1e-3)
+            # The relative variance of the level is 1 / (2 n) by squares, 1.1664^2 / n by the median of magnitudes; that
+            # of a median of normal values is pi / 2 times that of their mean.
+            assert mean.effective_count == pytest.approx(2 * 1.1664**2 * powers.size)
+            assert median.effective_count == pytest.approx(2 * 1.1664**2 * powers.size * 2 / np.pi)
+    without = [reading.level for reading in found[12:14] + found[26:]]
     assert min(without) > 1.9
     assert np.mean(without) - 2 < 0.6 * excess
     assert min(reading.effective_count for reading in found) > 300
@@ -374,10 +385,29 @@ def test_short_records_of_whole_numbers_hold_noise(size):
         assert 4 < sample_level(y) < 25
 
 
+def test_the_error_of_a_level_is_what_it_says_on_noise(rng):
+    """Of 100 draws; the root mean square of that many has a relative standard error of 7%.
+
+    The smallest of many readings errs a little more than the one that was chosen says.
+    """
+    levels = [measure_level(rng.normal(size=(128, 128))) for _ in range(100)]
+    scores = [(level.value - 1) / level.error for level in levels]
+    assert 0.6 < np.sqrt(np.mean(np.square(scores))) < 1.4
+    assert abs(np.mean([level.value for level in levels]) - 1) < 0.01
+
+
+def test_readings_that_disagree_make_a_level_uncertain(rng):
+    """Texture raises the readings of all windows above those of flat ones."""
+    noise, grain = rng.normal(size=(256, 256)), texture(rng, (256, 256)) / 40
+    errors = [measure_level(strength * grain + noise).error for strength in (0.0, 1.0, 4.0)]
+    assert errors[0] < 0.005
+    assert 4 * errors[0] < errors[1] < errors[2]
+
+
 def test_the_error_of_a_level_falls_with_the_size_and_counts_in_the_prediction(rng):
-    """At least 1.2%, which structure adds; a prediction is less sure if the level is estimated."""
+    """A prediction is less sure if the level is estimated."""
     errors = [measure_level(rng.normal(size=(side, side))).error for side in (32, 512)]
-    assert errors[0] > errors[1] > 0.0119
+    assert errors[0] > 2 * errors[1] > 0
     y = np.kron(rng.uniform(0, 9, (8, 8)), np.ones((16, 16))) + rng.normal(size=(128, 128))
     known, found = (st.Denoiser(sigma=sigma, choose="bands").run(y) for sigma in (1.0, None))
     assert found.stderr > 1.2 * known.stderr
