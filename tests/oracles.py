@@ -599,3 +599,24 @@ def filtered_window(y, psf, window, prior_power):
     kept = blur @ prior @ blur.T @ np.linalg.inv(blur @ prior @ blur.T + np.eye(y.size))
     centred = y - (y * window).sum() / window.sum()
     return (kept @ (window * centred).ravel()).real.reshape(shape), float(np.trace(kept).real)
+
+
+def error_given_risk(mean, stderr, risk, risk_error):
+    """Mean and standard deviation of an error of lognormal law, given a reading with normal noise, by quadrature.
+
+    `mean` and `stderr` are those of the law, `risk_error` is the standard deviation of the reading.
+    """
+    mean, stderr, risk, risk_error = map(mp.mpf, (mean, stderr, risk, risk_error))
+    variance = mp.log(1 + (stderr / mean) ** 2)
+    centre = mp.log(mean) - variance / 2
+
+    def density(log_error):
+        of_law = (log_error - centre) ** 2 / variance
+        return mp.exp(-(of_law + ((mp.exp(log_error) - risk) / risk_error) ** 2) / 2)
+
+    width = 12 * mp.sqrt(variance)
+    marks = [mp.log(risk + k * risk_error) for k in range(-8, 9) if risk + k * risk_error > 0]
+    ends = sorted({centre - width, centre, centre + width, *marks})
+    moments = [mp.quad(lambda x, k=k: mp.exp(k * x) * density(x), ends) for k in range(3)]
+    first, second = (moment / moments[0] for moment in moments[1:])
+    return float(first), float(mp.sqrt(second - first**2))

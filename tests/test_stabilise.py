@@ -162,9 +162,9 @@ def test_the_energy_of_correlated_noise_varies_by_its_squared_power(rng):
     power = np.abs(np.fft.fft2(blur)) ** 2
     y = rng.normal(size=power.shape)
     back = stabilised(y, noise=power).back
-    # Next to no divergence and no trust in it: the standard error is that of the energy.
-    found = back.predict(RiskSums(1.0, 1e-6), back.entry_sums(Restored(y, 1.0, 0.0)), FilterRatio(1.0, 1e12))
-    assert found.stderr == pytest.approx(np.sqrt(2 * np.mean(power**2) / y.size), rel=1e-5)
+    # Next to no divergence: the standard error of the risk is that of the energy. It has mean 1 here.
+    found = back.predict(RiskSums(y.size, 1e-6), back.entry_sums(Restored(y, 1.0, 0.0)), FilterRatio(1.0))
+    assert 1 / found.score == pytest.approx(np.sqrt(2 * np.mean(power**2) / y.size), rel=1e-5)
 
 
 def test_noise_levels_stay_with_their_channels(rng):

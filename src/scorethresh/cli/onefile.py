@@ -149,11 +149,6 @@ class Result:
                     f"{clipped:.1%} of the entries are {low:.4g} or {high:.4g}, the smallest and the largest value. "
                     "If the data were clipped there, the predicted error is too low."
                 )
-        if self.predicted_mse < 0:
-            yield (
-                "the predicted error is below zero and cannot be trusted: sigma is too large, or the noise is not "
-                "independent from entry to entry, as in JPEG. Try --sigma with a known level, or --noise correlated."
-            )
 
 
 def denoise_file(source: Path, target: Path, job: Job, *, tried: Iterable[str] = (), progress: bool = True) -> Result:

@@ -31,8 +31,8 @@ MOST_LEVEL = 1.25
 # 10 if the brightness varies.
 EVEN = 1.4
 BEYOND = 4.0
-# Standard errors by which a prediction lies below zero if the noise level is called too high.
-SURELY = 2.0
+# Standard errors by which an estimated risk lies below zero if the noise level is called too high.
+SURELY = 3.0
 # Least variance of a stabilised entry, over that of the model, that can be compared.
 MIN_FACTOR = 0.3
 # Fewest entries from which a level that was given is doubted.
@@ -54,8 +54,9 @@ _TEXTURED = (
     "lost. Pass sigma, if you know it."
 )
 _BELOW_ZERO = (
-    "The predicted error is below zero, which no error is: the noise level is too high. Details may be lost. Pass a "
-    "smaller sigma, or leave it out to have it estimated."
+    "The estimated risk is below zero, which no error is: the noise level is too high, or the noise is correlated. "
+    "Details may be lost, and the error is larger than predicted. Pass a smaller sigma, or leave it out to have it "
+    "estimated; or try noise='correlated'."
 )
 
 
@@ -74,9 +75,9 @@ class Verdict(NamedTuple):
         return " ".join(self.failures) or self.fits
 
     def with_prediction(self, prediction: Prediction) -> Verdict:
-        """Return the verdict with a doubt about the noise level if the predicted error is clearly below zero."""
+        """Return the verdict with a doubt about the noise level if the estimated risk is clearly below zero."""
         told = not self.judged or _TOO_HIGH in self.failures
-        if told or prediction.mse >= -SURELY * prediction.stderr:
+        if told or prediction.score >= -SURELY:
             return self
         return self._replace(failures=(*self.failures, _BELOW_ZERO))
 

@@ -184,4 +184,5 @@ class WayBack:
         energy = NoiseEnergy(count, second, fourth, entries.unit, share_left, error)
         found = predict(sums, energy, filter_ratio)
         share = entries.noisy / entries.present * float(self.noisy.mean())
-        return Prediction((found.mse + entries.rounding / entries.noisy) * share, found.stderr * share)
+        mse = found.mse + entries.rounding / entries.noisy
+        return Prediction(mse * share, found.stderr * share, found.score)

@@ -39,8 +39,6 @@ def headline(found: Denoised, noise_mse: float) -> str:
     """Say in one sentence how much better the data became."""
     if not noise_mse:
         return found.verdict or "No noise was found. The data were left as they are."
-    if found.predicted_mse <= 0:
-        return "The predicted error is below zero: the noise level is too high."
     times = math.sqrt(noise_mse / found.predicted_mse)
     return (
         f"The noise is reduced {plain(times, 2)} times: from σ = {plain(math.sqrt(noise_mse))} to an error of "
