@@ -32,10 +32,11 @@ BANDS_WAVELET = {1: "sym8", 2: "haar", 3: "haar"}
 # The error against the divergence, by the number of axes, for thresholds of wavelets alone and for blends, refined or
 # not. By maximum likelihood on 11 photographs, 8 signals and 24 volumes for development at four to six noise levels the
 # exponents are 0.96, 0.87 and 1.01 for wavelets, 1.06, 1.01 and 1.11 for blends, give or take 0.02; of volumes made of
-# photographs 1.05, of ellipsoids 1.19. Clock and moon, which the evidence reports on, had a say in using the divergence
-# at all.
+# photographs 1.05, of ellipsoids 1.19. For blends of 14 signals of 256 to 16384 samples the median is 1.09; with 1.05
+# predicted PSNRs are 0.5 dB too low in the median, with 1.1 and 1.15 0.1 dB and -0.4 dB. Clock and moon, which the
+# evidence reports on, had a say in using the divergence at all.
 BANDS_RATIOS = {1: FilterRatio(0.95), 2: FilterRatio(0.87), 3: FilterRatio(1.0)}
-BLEND_RATIOS = {1: FilterRatio(1.05), 2: FilterRatio(1.0), 3: FilterRatio(1.1)}
+BLEND_RATIOS = {1: FilterRatio(1.1), 2: FilterRatio(1.0), 3: FilterRatio(1.1)}
 
 
 @dataclass(frozen=True, eq=False)
