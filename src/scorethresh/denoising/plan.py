@@ -147,6 +147,13 @@ class Plan:
         return blend(weights, corrections, self.experts.estimates(batch, self.used))
 
 
+class ChosenPlan(NamedTuple):
+    """The plan, and the bands that it was fitted to."""
+
+    plan: Plan
+    bands: tuple[Band, ...]
+
+
 class FittedPlan(NamedTuple):
     """The plan, its estimate of the batch that it was fitted to, before and after the refinement, and the bands."""
 
@@ -154,6 +161,11 @@ class FittedPlan(NamedTuple):
     local: Estimate
     estimate: Estimate
     bands: tuple[Band, ...]
+
+    @property
+    def chosen(self) -> ChosenPlan:
+        """What was chosen, without estimates."""
+        return ChosenPlan(self.plan, self.bands)
 
 
 def fit_plan(

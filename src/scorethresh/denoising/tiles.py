@@ -113,9 +113,12 @@ def tile_risk(
 
     `tile` is its place in the data of the way back, `place` that in the whole, if these are a part of it.
     """
-    residual = np.square(y - value).sum(axis=0, dtype=np.float64)
+    difference = y - value
+    risk = np.square(difference, out=difference).sum(axis=0, dtype=np.float64)
+    del difference
     factor, weight = back.local_noise(channel, tile, value)
     variance = len(y) * factor * back.covariances[channel].variance
     each = divergence * factor
-    risk = residual - variance + 2 * each
+    risk -= variance
+    risk += 2 * each
     return TileRisk(risk_sums(risk, each, weight), block_sums(place or tile, risk, each, variance, weight))
