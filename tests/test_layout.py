@@ -39,7 +39,7 @@ def test_entries_that_are_kept_come_from_the_data():
     y = np.arange(6.0).reshape(2, 3)
     layout = read_layout(y, None, None)
     kept = np.array([[True, False, False], [False, False, True]])
-    out = layout.write(np.full((1, 1, 2, 3), -1.0), kept)
+    out = layout.write(layout.completed(np.full((1, 1, 2, 3), -1.0), kept))
     np.testing.assert_array_equal(out, [[0, -1, -1], [-1, -1, 5]])
 
 

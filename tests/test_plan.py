@@ -18,11 +18,10 @@ from scorethresh.denoising.experts.bands import (
     BandThresholds,
     FrameNoise,
     divergence_with_borders,
-    jittered_grid,
-    sample_band,
 )
 from scorethresh.denoising.experts.decisions import EntryDecisions, decisions_for
 from scorethresh.denoising.experts.fit_bands import fit_bands, fit_global
+from scorethresh.denoising.experts.samples import jittered_grid, sample_band
 from scorethresh.denoising.experts.windows import FIRST_STAGE, SECOND_STAGE, windows_for
 from scorethresh.denoising.places import tiles_of
 from scorethresh.denoising.tiles import denoise_tiles, tile_risk

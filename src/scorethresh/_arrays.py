@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ from numpy.typing import NDArray
 
 # An array of single or double precision; functions keep the precision that they get.
 Floats = NDArray[Any]
+
+# Entries of a large array that are treated at once, so that what is made of them on the way stays in the cache. On
+# 2048 x 2048 entries the time to find the noise is the same from 2^14 to 2^20, to 6%; all at once takes a third more.
+SLAB_ENTRIES = 1 << 18
 
 
 def working_precision(dtype: np.dtype[Any]) -> Any:
@@ -22,6 +27,13 @@ def cropped(a: NDArray[Any], slices: Iterable[slice]) -> NDArray[Any]:
     index: Any = (..., *slices)
     out: NDArray[Any] = a[index]
     return out
+
+
+def slabs(shape: tuple[int, ...], overlap: int = 0) -> Iterator[slice]:
+    """Yield parts along the first axis, of about `SLAB_ENTRIES` each, and `overlap` rows of the next one with them."""
+    each = max(SLAB_ENTRIES // max(math.prod(shape[1:]), 1), 1)
+    for start in range(0, shape[0] - overlap, each):
+        yield slice(start, min(start + each + overlap, shape[0]))
 
 
 def along(v: Floats, axis: int, ndim: int) -> Floats:

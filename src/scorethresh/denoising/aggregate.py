@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from .._arrays import Floats
+from .._arrays import Floats, slabs
 from .._validate import Array
 from ..risk.estimate import Estimate
 from ..risk.monte_carlo import inner
@@ -30,12 +31,17 @@ def least_risk_weights(batch: Batch, values: Sequence[Floats], divergences: Sequ
     -----
     Up to a constant the risk is ``|sum_k a_k r_k|^2 + 2 sum_k a_k div_k`` with residuals ``r_k = x_k - y``.
     """
-    weights = batch.error_weights
-    root = 1.0 if weights is None else np.sqrt(weights[:, None]).astype(batch.values.dtype)
-    residuals = [(value - batch.values) * root for value in values]
-    gram = np.empty((len(values), len(values)))
-    for i, j in itertools.combinations_with_replacement(range(len(values)), 2):
-        gram[i, j] = gram[j, i] = inner(residuals[i], residuals[j])
+    y, weights = batch.values, batch.error_weights
+    gram = np.zeros((len(values), len(values)))
+    for piece, rows in itertools.product(range(len(y)), slabs(batch.shape)):
+        at = piece, slice(None), rows
+        residuals = [value[at] - y[at] for value in values]
+        if weights is not None:
+            root = np.sqrt(weights[piece, rows]).astype(y.dtype)
+            residuals = [r * root for r in residuals]
+        for i, j in itertools.combinations_with_replacement(range(len(values)), 2):
+            gram[i, j] += inner(residuals[i], residuals[j])
+    gram = np.triu(gram) + np.triu(gram, 1).T
     return simplex_minimum(gram, np.asarray(divergences, dtype=np.float64))
 
 
@@ -79,14 +85,33 @@ def blend_values(weights: Sequence[float], values: Sequence[Floats]) -> Floats:
     out = np.zeros_like(values[0])
     for weight, value in zip(weights, values, strict=True):
         if weight > 0:
-            out += out.dtype.type(weight) * value
+            add_scaled(out, weight, value)
     return out
 
 
-def blend(weights: Sequence[float], corrections: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:
-    """Return the weighted sum of estimates; divergences are multiplied by their corrections."""
-    divergence: Floats = np.zeros(1)
+def add_scaled(out: Floats, weight: float, value: Floats) -> None:
+    """Add values times a weight to `out`, in its dtype; both are (pieces, parts, *shape)."""
+    for piece, rows in itertools.product(range(len(out)), slabs(out.shape[2:])):
+        at = piece, slice(None), rows
+        out[at] += out.dtype.type(weight) * value[at]
+
+
+def blend(weights: Sequence[float], corrections: Sequence[float], estimates: Iterable[Estimate]) -> Estimate:
+    """Return the weighted sum of estimates, taken one by one; divergences are multiplied by their corrections.
+
+    At least one weight is positive.
+    """
+    value: Any = None
+    divergence: Any = None
     for weight, correction, estimate in zip(weights, corrections, estimates, strict=True):
         if weight > 0:
-            divergence = divergence + weight * correction * estimate.divergence
-    return Estimate(blend_values(weights, [estimate.value for estimate in estimates]), divergence)
+            value = np.zeros_like(estimate.value) if value is None else value
+            add_scaled(value, weight, estimate.value)
+            each = weight * correction * estimate.divergence
+            if divergence is None:
+                divergence = each
+            else:  # in the precision of the larger one: a mean per piece is a double
+                divergence, each = sorted((divergence, each), key=np.size, reverse=True)
+                divergence += each.astype(divergence.dtype)
+        del estimate  # frees it before the next one is made
+    return Estimate(value, divergence)

@@ -30,7 +30,7 @@ from .layout import Layout, read_layout
 from .many import denoise_many
 from .noise_sample import is_sampled, noise_sample, outlier_levels, with_outliers
 from .places import tiles_of
-from .plan import FittedPlan, PlanOptions, fit_plan
+from .plan import ChosenPlan, FittedPlan, PlanOptions, fit_plan
 from .result import Denoised
 from .stabilise import Stabilised, stabilise
 from .tiles import DenoisedChannel, denoise_tiles, denoise_whole
@@ -146,7 +146,7 @@ class Denoiser:
         if stabilised is None:
             return Denoised(layout.unchanged(), 0.0, 0.0, 0.0, (), {}, noise=chosen.model, verdict=NO_NOISE)
         values, back = stabilised
-        fitted: list[FittedPlan] = []
+        fitted: list[ChosenPlan] = []
         denoised: list[DenoisedChannel] = []
         with Progress("denoise", steps_of(layout.shape, options) * len(values), self.progress) as progress:
             guide = None
@@ -189,30 +189,31 @@ def steps_of(shape: tuple[int, ...], options: PlanOptions) -> int:
 
 def denoise_channel(
     batch: Batch, back: WayBack, channel: int, options: PlanOptions, progress: Progress
-) -> tuple[FittedPlan, DenoisedChannel]:
+) -> tuple[ChosenPlan, DenoisedChannel]:
     """Fit a plan to a channel, or to crops of it, and apply it."""
     places = crops_of(batch)
     sample = batch if len(places) == 1 else batch.crops(places)
-    cap = universal_cap(batch, places)
-    fitted = fit_plan(sample, back.covariances[channel], batch.shape, options, cap)
+    fitted = fit_plan(sample, back.covariances[channel], batch.shape, options, universal_cap(batch, places))
+    chosen = fitted.chosen
     if len(places) > 1:
-        found = denoise_tiles(fitted.plan, batch, back, channel, progress.step)
-        for _ in range(REPORTS if options.refined and fitted.plan.refinement is None else 0):
+        del sample, fitted  # frees memory before tiles need some
+        found = denoise_tiles(chosen.plan, batch, back, channel, progress.step)
+        for _ in range(REPORTS if options.refined and chosen.plan.refinement is None else 0):
             progress.step()  # the work that turned out not to be needed
-        return fitted, found
-    found = denoise_whole(fitted, batch, back, channel)
-    progress.step()
-    return fitted, found
+    else:
+        found = denoise_whole(fitted, batch, back, channel)
+        progress.step()
+    return chosen, found
 
 
-def named_bands(fitted: Sequence[FittedPlan]) -> tuple[Band, ...]:
+def named_bands(fitted: Sequence[FittedPlan | ChosenPlan]) -> tuple[Band, ...]:
     """Return the bands of all channels, with the channel they are of if there are several."""
     several = len(fitted) > 1
     pairs = ((k, band) for k, some in enumerate(fitted) for band in some.bands)
     return tuple(dataclasses.replace(band, channel=k if several else None) for k, band in pairs)
 
 
-def named_weights(fitted: Sequence[FittedPlan]) -> dict[str, float]:
+def named_weights(fitted: Sequence[FittedPlan | ChosenPlan]) -> dict[str, float]:
     """Return the weights of all experts by their names, with the channel if there are several."""
     several = len(fitted) > 1
     pairs = ((k, pair) for k, some in enumerate(fitted) for pair in some.plan.named_weights.items())
@@ -220,10 +221,10 @@ def named_weights(fitted: Sequence[FittedPlan]) -> dict[str, float]:
 
 
 def _result(
-    back: WayBack, chosen: ChosenNoise, verdict: Verdict, fitted: list[FittedPlan], denoised: list[DenoisedChannel]
+    back: WayBack, chosen: ChosenNoise, verdict: Verdict, fitted: list[ChosenPlan], denoised: list[DenoisedChannel]
 ) -> Denoised:
     """Return everything in the units and the layout of y."""
-    restored = back.restore(np.stack([found.value for found in denoised]))
+    restored = back.restore([found.value for found in denoised])
     sums = sum((found.sums for found in denoised), RiskSums())
     prediction = back.predict(sums, back.entry_sums(restored), fitted[0].plan.filter_ratio)
     verdict = verdict.with_prediction(prediction)

@@ -72,7 +72,8 @@ def block_sums(tile: Place, risk: Floats, divergence: Floats, variance: Any, wei
             out = np.add.reduceat(out, some, axis=axis, dtype=np.float64)
         return out
 
-    sums = [total(a) for a in (risk * weight, divergence * weight, variance * weight, np.greater(weight, 0))]
+    sums = [total(np.multiply(a, weight, dtype=np.float64)) for a in (risk, divergence, variance)]
+    sums.append(total(np.greater(weight, 0)))
     return BlockSums(tuple(place.start // side for place in tile), np.stack(sums))
 
 

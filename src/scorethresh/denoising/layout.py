@@ -75,13 +75,13 @@ class Layout:
         axis = shape.index(min(shape))
         return replace(self, values=np.moveaxis(self.values[0], 1 + axis, 0), channel_axis=axis)
 
-    def write(
+    def completed(
         self, out: NDArray[Any], kept: NDArray[np.bool_] | None, channels: NDArray[np.bool_] | None = None
     ) -> NDArray[Any]:
-        """Return `out`, as (channels, parts, *shape), in the layout and dtype of y.
+        """Return `out`, as (channels, parts, *shape), in the dtype of y and with what y has to add.
 
         `out` holds the channels that are True in `channels`, all by default; the others come from y. So do entries that
-        are `kept`, (*shape). A masked array stays one.
+        are `kept`, (*shape).
         """
         dtype = self.values.dtype
         out = as_integers(out, dtype) if dtype.kind in "iu" else out.astype(dtype, copy=False)
@@ -90,6 +90,14 @@ class Layout:
             out[channels] = some
         if kept is not None:
             out[:, :, kept] = self.values[:, :, kept]
+        return out
+
+    def write(self, out: NDArray[Any]) -> NDArray[Any]:
+        """Return `out`, as (channels, parts, *shape) and in the dtype of y, in the layout of y.
+
+        A masked array stays one.
+        """
+        dtype = self.values.dtype
         if out.shape[1] == 2:  # not by 1j, which times infinity is NaN
             joined = np.empty_like(out[:, 0], dtype=np.result_type(out.dtype, 1j).newbyteorder(dtype.byteorder))
             joined.real, joined.imag = out[:, 0], out[:, 1]
@@ -104,7 +112,7 @@ class Layout:
 
     def unchanged(self) -> NDArray[Any]:
         """Return a copy of y."""
-        return self.write(self.values.copy(), None)
+        return self.write(self.values.copy())
 
 
 def read_layout(y: Any, channel_axis: int | None, mask: Any) -> Layout:

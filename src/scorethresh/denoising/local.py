@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
 
 from .._arrays import Floats
 from .._threads import thread_map
 from ..risk.estimate import Estimate
-from .aggregate import blend_values
+from .aggregate import add_scaled, blend_values
 from .batch import Batch
 from .experts.bands import BandThresholds
 from .experts.base import Expert
@@ -48,22 +51,38 @@ class LocalExperts:
         """Those that are blended."""
         return (*self.thresholds, *self.guided)
 
-    @property
-    def reach(self) -> int:
-        """How far an entry of an estimate lies, at most, from the data that it depends on."""
+    def reach(self, used: Sequence[bool]) -> int:
+        """Return how far an entry of an estimate lies, at most, from the data that it depends on.
+
+        `used` says which of those that are blended count.
+        """
         first = max(expert.reach for expert in (*self.thresholds, *self.guides))
-        return first + max((expert.reach for expert in self.guided), default=0)
+        guided = zip(self.guided, used[len(self.thresholds) :], strict=True)
+        return first + max((expert.reach for expert, some in guided if some), default=0)
 
     @property
     def step(self) -> int:
         """The least common multiple of their steps."""
         return math.lcm(*(expert.step for expert in (*self.blended, *self.guides)))
 
-    def apply(self, batch: Batch) -> list[Estimate]:
-        """Return the estimates that are blended."""
-        first = [expert.apply(batch) for expert in (*self.thresholds, *self.guides)]
-        pilot = blend_values(self.pilot_weights, [estimate.value for estimate in first]) if self.guided else None
-        return [*first[: len(self.thresholds)], *(expert.apply(batch, pilot) for expert in self.guided)]
+    def estimates(self, batch: Batch, used: Sequence[bool]) -> Iterator[Estimate]:
+        """Yield the estimates of the blended experts that are used, one by one, so that few exist at once."""
+        count = len(self.thresholds)
+        if not any(used[count:]):
+            yield from (expert.apply(batch) for expert, some in zip(self.thresholds, used[:count], strict=True) if some)
+            return
+        pilot = np.zeros_like(batch.values)
+        for k, (expert, weight) in enumerate(zip((*self.thresholds, *self.guides), self.pilot_weights, strict=True)):
+            if k < count and used[k]:
+                estimate = expert.apply(batch)
+                add_scaled(pilot, weight, estimate.value)
+                yield estimate
+                del estimate
+            elif weight > 0:
+                add_scaled(pilot, weight, expert.value(batch.values))
+        for expert, some in zip(self.guided, used[count:], strict=True):
+            if some:
+                yield expert.apply(batch, pilot)
 
     def values(self, y: Floats) -> LocalValues:
         """Return the pilot and the values of the estimates that are blended, without their divergences."""

@@ -13,7 +13,7 @@ from .._arrays import Floats, working_precision
 from .._threads import thread_map
 from ..noise.auto import MOST_CHANNELS
 from ..noise.outliers import SIDE, find_outliers
-from ..noise.windows import median_level
+from ..noise.windows import difference_level
 from .crops import CROP_SIDE
 from .layout import Layout
 from .places import Place, tiles_of, widened
@@ -92,11 +92,8 @@ def joined_crops(crops: Sequence[Layout]) -> Layout:
 
 def outlier_levels(sample: Layout) -> tuple[float, ...]:
     """Return the noise level, per part of the channels that are looked at, which outliers have to exceed."""
-    out = []
-    for part in _looked_at(sample.values):
-        steps = np.diff(_known(part, sample.missing), axis=-1)
-        out.append(median_level(steps[~np.isnan(steps)]) / math.sqrt(2))  # structure makes it larger: that is safe
-    return tuple(out)
+    # Structure makes it larger: that is safe.
+    return tuple(difference_level(_known(part, sample.missing)) for part in _looked_at(sample.values))
 
 
 def outliers_of(layout: Layout, levels: Sequence[float]) -> NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -104,9 +105,19 @@ class Plan:
     refinement: Refinement | None = None
 
     @property
+    def used(self) -> list[bool]:
+        """Which of the experts that are blended have a weight."""
+        return [weight > 0 for weight in self.weights]
+
+    @property
+    def local_reach(self) -> int:
+        """How far an entry of the estimate before the refinement lies, at most, from the data that it depends on."""
+        return self.experts.reach(self.used)
+
+    @property
     def reach(self) -> int:
         """How far an entry of the estimate lies, at most, from the data that it depends on."""
-        return self.experts.reach + (0 if self.refinement is None else self.refinement.expert.reach)
+        return self.local_reach + (0 if self.refinement is None else self.refinement.expert.reach)
 
     @property
     def step(self) -> int:
@@ -133,7 +144,15 @@ class Plan:
 
     def local(self, batch: Batch) -> Estimate:
         """Return the estimate before the refinement."""
-        return blend(self.weights, self.corrections, self.experts.apply(batch))
+        weights, corrections = (tuple(itertools.compress(v, self.used)) for v in (self.weights, self.corrections))
+        return blend(weights, corrections, self.experts.estimates(batch, self.used))
+
+
+class ChosenPlan(NamedTuple):
+    """The plan, and the bands that it was fitted to."""
+
+    plan: Plan
+    bands: tuple[Band, ...]
 
 
 class FittedPlan(NamedTuple):
@@ -143,6 +162,11 @@ class FittedPlan(NamedTuple):
     local: Estimate
     estimate: Estimate
     bands: tuple[Band, ...]
+
+    @property
+    def chosen(self) -> ChosenPlan:
+        """What was chosen, without estimates."""
+        return ChosenPlan(self.plan, self.bands)
 
 
 def fit_plan(
@@ -180,8 +204,8 @@ def fit_plan(
     thresholds = tuple(found.expert for found in fitted)
     pilot_weights = _pilot_weights(batch, first)
     pilot = blend_values(pilot_weights, [estimate.value for estimate in first])
-    second = thread_map(lambda expert: expert.apply(batch, pilot), guided)
-    blended = [*first[: len(thresholds)], *second]
+    del first[len(thresholds) :], guiding  # frees memory before guided windows need some
+    blended = [*first, *thread_map(lambda expert: expert.apply(batch, pilot), guided)]
     local = LocalExperts(thresholds, tuple(guides), pilot_weights, guided)
     probe = Probe.draw(batch, covariance)
     still = LocalValues(pilot, [e.value for e in blended]) if probe.whole else local.values(probe.y)
@@ -193,7 +217,7 @@ def fit_plan(
     plan = Plan(local, corrections, weights, BLEND_RATIOS[len(shape)])
     bands = tuple(band for found in fitted for band in found.bands)
     pilots = [blend_values(weights, some.values) for some in (still, *moved)]
-    del first, second, blended, still, moved  # frees memory before the refinement needs some
+    del first, blended, still, moved  # frees memory before the refinement needs some
     refined = None
     if options.refined:
         refined = fit_refinement(batch, covariance, estimate, probe, pilots)

@@ -72,7 +72,7 @@ def denoise_tiles(plan: Plan, batch: Batch, back: WayBack, channel: int, done: C
 
 def local_margin(plan: Plan) -> int:
     """Return how far beyond a tile the local part of a plan looks, at most: a multiple of its step."""
-    return -(-plan.experts.reach // plan.step) * plan.step
+    return -(-plan.local_reach // plan.step) * plan.step
 
 
 def local_estimate(plan: Plan, piece: Batch, inner: Place) -> tuple[Floats, Floats]:
@@ -82,7 +82,7 @@ def local_estimate(plan: Plan, piece: Batch, inner: Place) -> tuple[Floats, Floa
     """
     if any(s.stop - s.start < n for s, n in zip(inner, piece.shape, strict=True)) and piece.error_weights is None:
         # With weights, divergences are found where they arise. A mean over the piece would hold its margins.
-        piece = replace(piece, weights=np.ones((1, *piece.shape), piece.values.dtype))
+        piece = replace(piece, weights=np.broadcast_to(piece.values.dtype.type(1), (1, *piece.shape)))
     estimate = plan.local(piece)
     return cropped(estimate.value[0], inner), cropped(np.broadcast_to(estimate.divergence[0], piece.shape), inner)
 
@@ -113,9 +113,12 @@ def tile_risk(
 
     `tile` is its place in the data of the way back, `place` that in the whole, if these are a part of it.
     """
-    residual = np.square(y - value).sum(axis=0, dtype=np.float64)
+    difference = y - value
+    risk = np.square(difference, out=difference).sum(axis=0, dtype=np.float64)
+    del difference
     factor, weight = back.local_noise(channel, tile, value)
     variance = len(y) * factor * back.covariances[channel].variance
     each = divergence * factor
-    risk = residual - variance + 2 * each
+    risk -= variance
+    risk += 2 * each
     return TileRisk(risk_sums(risk, each, weight), block_sums(place or tile, risk, each, variance, weight))

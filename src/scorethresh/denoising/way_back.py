@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats, working_precision
+from .._arrays import Floats, cropped, slabs, working_precision
 from .._validate import Array
-from ..noise.clipping import unclip
+from ..noise.clipping import unclip_part
 from ..noise.covariance import Covariance
 from ..noise.stabilisers import LocalNoise, Stabiliser
 from ..risk.prediction import FilterRatio, NoiseEnergy, Prediction, RiskSums, predict
@@ -143,20 +144,43 @@ class WayBack:
     def _channel(self, channel: int) -> int | None:
         return None if self.rotation is not None else channel
 
-    def restore(self, values: Floats) -> Restored:
-        """Return denoised values in the units, the layout and the dtype of y."""
+    def restore(self, channels: Sequence[Floats] | Floats) -> Restored:
+        """Return denoised channels, (parts, *shape) each, in the units, the layout and the dtype of y."""
+        y = self.layout.values
+        out = np.empty(y.shape, y.dtype)
+        unit = float(np.max(self.stabiliser.scale))
+        sums = np.zeros(3)
+        for rows in slabs(self.layout.shape):
+            place = (rows, *(slice(0, n) for n in self.layout.shape[1:]))
+            part = self.crop(place)
+            means, *some = part.means_in_units(np.stack([cropped(channel, place) for channel in channels]), unit)
+            kept = None if part.valid is None else ~part.valid
+            if kept is not None and part.layout.outliers is not None:
+                kept &= ~part.layout.outliers
+            out[:, :, rows] = part.layout.completed(means, kept, None if self.noisy.all() else self.noisy)
+            sums += some
+        lost, total, rounding = sums
+        valid = math.prod(self.layout.shape) if self.valid is None else int(np.count_nonzero(self.valid))
+        rounding /= max(valid * int(np.count_nonzero(self.noisy)) * y.shape[1], 1)
+        return Restored(self.layout.write(out), max(1 - lost / total, 0.0) if total else 1.0, float(rounding))
+
+    def means_in_units(self, values: Floats, unit: float) -> tuple[Floats, float, float, float]:
+        """Return denoised values in the units of y, with three sums over valid entries.
+
+        These are the noise variance that clipping took and that of all, over `unit` squared, and the squared rounding
+        errors.
+        """
         if self.rotation is not None:
             values = np.tensordot(self.rotation.T.astype(values.dtype), values, axes=1)
         dtype = np.result_type(values.dtype, working_precision(self.y.dtype))
         out = self.stabiliser.inverse(np.add(values, self.offset.astype(dtype), dtype=dtype))
-        out, share = unclip(out, self.stabiliser.level_at(out), self.clip_limits, self.valid)
-        rounding = 0.0
+        lost = total = rounding = 0.0
+        if any(map(math.isfinite, self.clip_limits)):
+            out, lost, total = unclip_part(out, self.stabiliser.level_at(out), self.clip_limits, self.valid, unit)
         if self.layout.values.dtype.kind in "iu":
-            rounding = float(np.square(out - np.rint(out)).mean(where=True if self.valid is None else self.valid))
-        kept, channels = None if self.valid is None else ~self.valid, None if self.noisy.all() else self.noisy
-        if kept is not None and self.layout.outliers is not None:
-            kept &= ~self.layout.outliers
-        return Restored(self.layout.write(out, kept, channels), share, rounding)
+            where = True if self.valid is None else self.valid
+            rounding = float(np.square(out - np.rint(out)).sum(where=where, dtype=np.float64))
+        return out, lost, total, rounding
 
     def entry_sums(self, restored: Restored) -> EntrySums:
         """Return what the prediction has to know of the entries."""

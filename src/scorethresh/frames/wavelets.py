@@ -23,7 +23,7 @@ from .._kernels import dilated
 from .._validate import Array
 from .padding import reflect_pad
 
-# What is done to the coefficients of band k: they have the leading axes of the data.
+# What is done to the coefficients of band k: they have the leading axes of the data, and may be overwritten.
 Shrink = Callable[[int, Floats], Floats]
 
 # The most levels by default, by the number of axes. More levels cost time and reach far beyond a tile; they matter
@@ -115,7 +115,7 @@ class Undecimated(_Levels):
         Bands are made, shrunk and added up one after the other, so that few exist at once.
         """
         shape = y.shape[-ndim:]
-        whole = self._split([reflect_pad(y, self._pads(shape))], shrink, ndim, 0, 0, 0)
+        whole = self._without_details([reflect_pad(y, self._pads(shape))], shrink, ndim, 0)
         return cropped(whole, self.inside(shape))
 
     def inside(self, shape: tuple[int, ...]) -> list[slice]:
@@ -130,25 +130,45 @@ class Undecimated(_Levels):
         # Data shorter than twice the reach are extended to one period of the reflection; then all is circular.
         return [(self.reach, self.reach) if 2 * self.reach < n else (0, n) for n in shape]
 
-    def _split(self, box: list[Floats], shrink: Shrink, ndim: int, level: int, axis: int, key: int) -> Floats:
-        """Filter along one axis, recurse into both parts, and synthesise.
+    def _without_details(self, box: list[Floats], shrink: Shrink, ndim: int, level: int) -> Floats:
+        """Return the synthesis of all bands from a level on; `box` holds the means of that level.
 
-        The array is passed in a list that is emptied, so that it is freed as soon as both parts are made of it.
+        Arrays are passed in lists that are emptied, so that they are freed as soon as both parts are made of them. The
+        details of a level are synthesised before the next level begins, so that one array per level waits.
         """
-        a = box.pop()
-        if axis == ndim:
-            if key:
-                return shrink(level * (2**ndim - 1) + key - 1, a)
-            level, axis = level + 1, 0
+        mean = box.pop()
         if level == self.levels:
-            return a
+            return mean
         w, step = wavelet(self.wavelet), 2**level
-        parts = [_filtered(a, taps, axis - ndim, step) for taps in (w.dec_hi, w.dec_lo)]
+        back = {"step": step, "shift": (w.rec_len - 1) * step}
+        out = None
+        for axis in range(-ndim, 0):
+            detail = [_filtered(mean, w.dec_hi, axis, step)]
+            mean = _filtered(mean, w.dec_lo, axis, step)
+            part = self._bands(detail, shrink, ndim, level, axis + 1, 1)
+            for earlier in range(axis, -ndim, -1):
+                part = _filtered(part, w.rec_hi if earlier == axis else w.rec_lo, earlier, **back)
+            out = _filtered(part, w.rec_hi if axis == -ndim else w.rec_lo, -ndim, **back, out=out)
+            del part
+        box.append(mean)
+        del mean
+        part = self._without_details(box, shrink, ndim, level + 1)
+        for axis in range(-1, -ndim, -1):
+            part = _filtered(part, w.rec_lo, axis, **back)
+        return _filtered(part, w.rec_lo, -ndim, **back, out=out)
+
+    def _bands(self, box: list[Floats], shrink: Shrink, ndim: int, level: int, axis: int, key: int) -> Floats:
+        """Filter along the axes from `axis` on, shrink the bands, and synthesise them; `key` says which came before."""
+        a = box.pop()
+        if axis == 0:
+            return shrink(level * (2**ndim - 1) + key - 1, a)
+        w, step = wavelet(self.wavelet), 2**level
+        parts = [_filtered(a, taps, axis, step) for taps in (w.dec_hi, w.dec_lo)]
         del a
         out = None
         for k, taps in enumerate((w.rec_lo, w.rec_hi)):
-            part = self._split([parts.pop()], shrink, ndim, level, axis + 1, 2 * key + k)
-            out = _filtered(part, taps, axis - ndim, step, shift=(len(taps) - 1) * step, out=out)
+            part = self._bands([parts.pop()], shrink, ndim, level, axis + 1, 2 * key + k)
+            out = _filtered(part, taps, axis, step, shift=(w.rec_len - 1) * step, out=out)
             del part
         assert out is not None
         return out

@@ -17,8 +17,9 @@ from .padding import reflect_pad
 # 2.7 noise levels), so that the bias is small; there are enough coefficients to keep the variance small too.
 JUMP_HALF_WIDTH = 0.04
 
-# Entries of the windows of a signal that are shrunk at once: bounds the memory of long windows.
-CHUNK_ENTRIES = 1 << 20
+# Entries of the windows of a signal that are shrunk at once. From 2^17 to 2^19 the time is the same to 6%; 2^20, which
+# leave the cache, take 13% longer, 2^16 20%.
+CHUNK_ENTRIES = 1 << 18
 
 # Sides that the compiled loops are made for.
 SIDES = (2, 4, 8, 16, 32, 64)

@@ -23,7 +23,7 @@ from .speckle import SpeckleNoise
 from .stabilisers import Stabiliser
 from .variance_line import VarianceLine, fit_variance_line
 from .whiteness import Whiteness, whiteness
-from .windows import MIN_LENGTH, median_level
+from .windows import MIN_LENGTH, difference_level
 
 # Ratio of powers, by the number of axes, from which noise is called correlated; see `Whiteness`. Lower values find
 # weaker correlations, higher ones are safer under texture and, in signals, under chirps and tones. On 14 development
@@ -120,7 +120,7 @@ def _candidates(
     if correlated and max(w.red for w in found) > STRONGLY_RED:
         yield CorrelatedNoise()
     if y.shape[1] == 1:
-        line = fit_variance_line(np.stack(parts)[:, None])
+        line = fit_variance_line(np.stack(parts)[:, None] if len(parts) > 1 else parts[0][None, None])
         if line is not None and _grows(line):
             yield _growing_model(y, missing, line)
     if correlated:
@@ -155,8 +155,8 @@ def _valid(y: NDArray[Any], missing: NDArray[np.bool_] | None) -> NDArray[Any]:
 
 
 def _known(part: NDArray[Any], missing: NDArray[np.bool_] | None) -> Floats:
-    """Return a part of the data as floats, NaN where it is missing."""
-    values: Floats = part.astype(working_precision(part.dtype))
+    """Return a part of the data as floats, NaN where it is missing; not a copy if it need not be one."""
+    values: Floats = part.astype(working_precision(part.dtype), copy=missing is not None)
     if missing is not None:
         values[missing] = np.nan
     return values
@@ -211,8 +211,7 @@ def _outliers(parts: list[Floats]) -> NDArray[np.bool_] | None:
         return None
     found = np.zeros(parts[0].shape, bool)
     for part in parts:
-        steps = np.diff(part, axis=-1)
-        level = median_level(steps[~np.isnan(steps)]) / math.sqrt(2)  # structure makes it larger: that is safe
+        level = difference_level(part)  # structure makes it larger: that is safe
         if level > 0:
             found |= find_outliers(part, level)
     return found if found.any() else None

@@ -94,6 +94,17 @@ def near_clip_limits(y: NDArray[Any], sigma: Array, limits: tuple[float, float])
     return near
 
 
+class Unclipped(NamedTuple):
+    """Means before clipping; the noise variance that clipping took from valid entries, and that of them all.
+
+    Both are sums over `unit` squared.
+    """
+
+    means: Floats
+    lost: float
+    total: float
+
+
 def unclip(
     means: Floats, sigma: Array, limits: tuple[float, float], valid: NDArray[np.bool_] | None = None
 ) -> tuple[Floats, float]:
@@ -124,9 +135,19 @@ def unclip(
     """
     if not any(map(math.isfinite, limits)):
         return means, 1.0
+    found = unclip_part(means, sigma, limits, valid, float(np.max(sigma)))
+    return found.means, max(1 - found.lost / found.total, 0.0) if found.total else 1.0
+
+
+def unclip_part(
+    means: Floats, sigma: Array, limits: tuple[float, float], valid: NDArray[np.bool_] | None, unit: float
+) -> Unclipped:
+    """Return what `unclip` does for a part of the data; sums of parts add up.
+
+    `unit` is a typical noise level: squares of small or large ones would leave the range of floats.
+    """
     clipped = _clipped_normal()
     out = means.copy()
-    unit = float(np.max(sigma))  # squares of small or large levels would leave the range of floats
     lost = total = 0.0
     for values, level in zip(out[:, 0], np.broadcast_to(sigma, means.shape)[:, 0], strict=True):
         weight = np.square(level / unit) if valid is None else np.square(level / unit) * valid
@@ -141,7 +162,7 @@ def unclip(
         for near, shift in shifts:
             values[near] += shift
         np.clip(values, *limits, out=values)
-    return out, max(1 - lost / total, 0.0) if total else 1.0
+    return Unclipped(out, lost, total)
 
 
 @functools.cache

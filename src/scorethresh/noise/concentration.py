@@ -17,7 +17,8 @@ import numpy as np
 from .._arrays import Floats
 from .._validate import Array
 from .covariance import Covariance
-from .windows import Cut, dct_filters, overlapping, relative_frequencies, rounding_step, squared_sine
+from .repeated import rounding_step
+from .windows import Cut, dct_filters, overlapping, relative_frequencies, squared_sine
 
 # Half the widths of the intervals, in standard deviations. They catch 0.20 and 0.38 of the noise. Wider ones leave less
 # room for more; narrower ones catch less of data that are equal but for noise.

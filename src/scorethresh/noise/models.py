@@ -148,7 +148,7 @@ def channel_levels(y: NDArray[Any], missing: NDArray[np.bool_] | None, *, peaks:
 
 def _part_level(parts: NDArray[Any], missing: NDArray[np.bool_] | None = None, peaks: bool = True) -> Level:
     """Return the root mean square of the noise levels of the parts along the first axis, and of their errors."""
-    values = parts.astype(working_precision(parts.dtype))
+    values = parts.astype(working_precision(parts.dtype), copy=missing is not None)
     if missing is not None:
         values[:, missing] = np.nan
     levels = [measure_level(part, peaks=peaks) for part in values]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats
+from .._arrays import Floats, slabs
 from .windows import MEDIAN_OF_NORMAL
 
 # How far from the median of its neighbourhood an entry must lie, over the local noise. Normal noise of 1e9 entries
@@ -80,7 +80,7 @@ def find_outliers(y: Floats, level: float) -> NDArray[np.bool_]:
     far = outliers.copy()
     far[candidates] = is_far
     groups, _ = label(far, np.ones((3,) * y.ndim, bool))
-    small = np.bincount(groups.ravel())[groups[candidates]] <= MOST_TOGETHER
+    small = np.bincount(groups[far], minlength=1)[groups[candidates]] <= MOST_TOGETHER
     shared = _neighbour_mean(around, far, candidates) - median
     outliers[candidates] = is_far & small & (shared * np.sign(distance) < MOST_SHARED * np.abs(distance))
     found = np.count_nonzero(outliers)
@@ -97,7 +97,8 @@ def _apart(alike: NDArray[np.bool_], around: Floats, distance: float) -> NDArray
     from scipy.ndimage import label
 
     groups, _ = label(alike, np.ones((3,) * alike.ndim, bool))
-    alike = alike & (np.bincount(groups.ravel())[groups] <= MOST_ALIKE)
+    few = np.bincount(groups[alike], minlength=1) <= MOST_ALIKE
+    alike = alike & few[groups]
     windows = np.lib.stride_tricks.sliding_window_view(around, (SIDE,) * alike.ndim)[alike]
     values = windows.reshape(len(windows), -1)
     middle = values.shape[1] // 2
@@ -108,8 +109,19 @@ def _apart(alike: NDArray[np.bool_], around: Floats, distance: float) -> NDArray
 
 def _candidates(y: Floats, distance: float) -> NDArray[np.bool_]:
     """Return which entries differ from the mean of their direct neighbours, the extreme two left out, by a distance."""
-    around = np.pad(y, 1, mode="reflect")
-    inside = (slice(1, -1),) * y.ndim
+    found = np.empty(y.shape, bool)
+    for rows in slabs(y.shape):
+        first, last = rows.start == 0, rows.stop == len(y)
+        ends = ((int(first), int(last)), *((1, 1),) * (y.ndim - 1))
+        around = np.pad(y[rows.start - (not first) : rows.stop + (not last)], ends, mode="reflect")
+        found[rows] = _apart_from_neighbours(around, distance)
+    return found
+
+
+def _apart_from_neighbours(around: Floats, distance: float) -> NDArray[np.bool_]:
+    """Return what `_candidates` does, for data with one more entry at each end."""
+    inside = (slice(1, -1),) * around.ndim
+    y = around[inside]
     total, least, largest = np.zeros_like(y), np.full_like(y, np.inf), np.full_like(y, -np.inf)
     for axis in range(y.ndim):
         for shift in (slice(None, -2), slice(2, None)):

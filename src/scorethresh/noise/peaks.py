@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import Floats
+from .._arrays import Floats, slabs
 from .._normal import phi
 from .._validate import Array
 from .texture import MEDIAN_ERROR, Reading
@@ -59,8 +59,7 @@ def difference_readings(y: Floats, limits: Sequence[float], distance: float, ste
     Neighbours count if their mean is farther than `distance` from all clip limits. Differences that share an entry
     depend on each other; their number is divided by the sum of squared correlations, 0.5 + ndim.
     """
-    magnitudes = np.concatenate([_steps(y, axis, limits, distance) for axis in range(y.ndim)])
-    peak = _peak(_multiples(magnitudes, step), 0.5 + y.ndim)
+    peak = _peak(_rounded(_distances(y, limits, distance), step), 0.5 + y.ndim)
     if peak is None:
         return []
     return [Reading(peak.reading.level / math.sqrt(2), peak.reading.effective_count)]
@@ -74,30 +73,44 @@ def limit_readings(y: Floats, limits: Sequence[float], step: float) -> list[Read
     out = []
     for limit in limits:
         away = np.abs(y - limit).ravel()
-        peak = _peak(_multiples(away[away > 0], step), 1.0)
-        if peak is not None and 1 / MAX_AT_LIMIT <= np.count_nonzero(away == 0) / peak.size <= MAX_AT_LIMIT:
+        at_limit = np.count_nonzero(away == 0)
+        away = away[away > 0]
+        peak = _peak(_rounded(away, step), 1.0)
+        if peak is not None and 1 / MAX_AT_LIMIT <= at_limit / peak.size <= MAX_AT_LIMIT:
             out.append(peak.reading)
     return out
 
 
-def _multiples(magnitudes: Floats, step: float) -> Floats:
-    """Return the nearest multiples of the step, without the errors of floats that split equal ones."""
-    return np.rint(magnitudes / step) * step if step else magnitudes
+def _rounded(magnitudes: Floats, step: float) -> Floats:
+    """Round magnitudes, in place, to multiples of the step: errors of floats would split equal ones."""
+    if step:
+        magnitudes /= step
+        np.rint(magnitudes, out=magnitudes)
+        magnitudes *= step
+    return magnitudes
 
 
-def _steps(y: Floats, axis: int, limits: Sequence[float], distance: float) -> Floats:
-    """Return the distances of neighbours along an axis whose means are farther than `distance` from all limits."""
-    along = np.moveaxis(y, axis, 0)
-    step = np.abs(along[1:] - along[:-1])
-    used = ~np.isnan(step)
-    for limit in limits:
-        used &= np.abs(along[1:] + along[:-1] - 2 * limit) > 2 * distance
-    out: Floats = step[used]
-    return out
+def _distances(y: Floats, limits: Sequence[float], distance: float) -> Floats:
+    """Return the distances of neighbours along all axes whose means are farther than `distance` from all limits."""
+    out = np.empty(sum(y.size - y.size // n for n in y.shape), y.dtype)
+    count = 0
+    for axis in range(y.ndim):
+        for rows in slabs(y.shape, overlap=int(axis == 0)):
+            along = np.moveaxis(y[rows], axis, 0)
+            step = np.abs(along[1:] - along[:-1])
+            used = ~np.isnan(step)
+            for limit in limits:
+                used &= np.abs(along[1:] + along[:-1] - 2 * limit) > 2 * distance
+            some = step[used]
+            out[count : count + some.size] = some
+            count += some.size
+    return out[:count]
 
 
 def _peak(magnitudes: Floats, dependence: float) -> _Peak | None:
     """Return the level of noise of which the smallest magnitudes are made; None if there is no peak at 0.
+
+    The magnitudes are sorted in place.
 
     Notes
     -----
@@ -108,16 +121,20 @@ def _peak(magnitudes: Floats, dependence: float) -> _Peak | None:
 
     Rounded values stand for cells of the width of a rounding step, which adds its square over 12 to the mean square.
     """
-    values = np.sort(magnitudes).astype(np.float64)
+    values = magnitudes
+    values.sort()
     least = max(MIN_PEAK_COUNT, math.ceil(MIN_PEAK_SHARE * values.size))
     if values.size <= least:
         return None
     counts = np.searchsorted(values, values[np.geomspace(least, values.size - 1, TRIED).astype(int)])
     counts = np.unique(counts[counts >= least])
-    inside, outside = values[counts - 1], values[counts]
+    inside, outside = (values[at].astype(np.float64) for at in (counts - 1, counts))
     limit, gap = (inside + outside) / 2, outside - inside
     table = _truncated_normal()
-    ratio = (np.square(values).cumsum()[counts - 1] / counts + gap**2 / 12) / limit**2
+    # Part by part, so that no squares of all values are held.
+    parts = np.split(values, counts)[:-1]
+    sums = np.cumsum([np.square(part, dtype=np.float64).sum() for part in parts])
+    ratio = (sums / counts + gap**2 / 12) / limit**2
     error = np.interp(ratio, table.ratio, table.deviation) * np.sqrt(dependence / counts)
     found = np.flatnonzero(ratio * (1 + CONFIDENCE * error) < table.ratio[-1])
     if not found.size:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arrays import Floats, working_precision
 from .._validate import Array
 from .clipping import NEAR_DISTANCE, find_clip_limits
 from .texture import Reading, flat_readings
@@ -158,36 +159,41 @@ def fit_variance_line(y: NDArray[Any], missing: NDArray[np.bool_] | None = None)
     """
     if y.ndim <= 2:
         y = y[None, None]
-    values = y.astype(np.float64)
+    values = y.astype(working_precision(y.dtype), copy=missing is not None)
     if missing is not None:
         values[:, :, missing] = np.nan
-    largest = np.nanmax(np.abs(values), initial=0.0)
+    largest = max(float(np.fmax.reduce(values, None, initial=0.0)), -float(np.fmin.reduce(values, None, initial=0.0)))
     if not 0 < largest < math.inf:
         return None
     exponent = math.frexp(largest)[1]
     if abs(exponent) > MOST_EXPONENT:
         return None
-    values = np.ldexp(values, -exponent)
-    windows = _windows(values)
+    windows = _windows(values, exponent)
     readings = None if windows is None else _bins(windows)
     if windows is None or readings is None:
         return None
-    limits = [limit for limit in find_clip_limits(values) if math.isfinite(limit)]
+    limits = [math.ldexp(limit, -exponent) for limit in find_clip_limits(values) if math.isfinite(limit)]
     for _ in range(CLIP_ROUNDS if limits else 0):
         readings = _bins(_away_from(windows, limits, _line(readings, 0))) or readings
     return _line(readings, exponent)
 
 
-def _windows(values: Array) -> WindowSet | None:
-    """Return the windows of all channels and parts, along the last three long axes; None if there are none."""
+def _windows(values: Floats, exponent: int) -> WindowSet | None:
+    """Return the windows of all channels and parts over 2^exponent, along the last three long axes; None without any.
+
+    Windows are in double precision, the values need not be.
+    """
     shape = values.shape[2:]
     axes = tuple(axis for axis in range(len(shape)) if shape[axis] >= MIN_AXIS)[-3:]
     if not axes:
         return None
     side = BLOCKS[len(axes)][0]
     tapered = len(axes) == 1
-    sets = [window_set(part, axes, (side,) * len(axes), 4, tapered) for part in values.reshape(-1, *shape)]
-    means, coefficients = (np.concatenate([getattr(s, name) for s in sets]) for name in ("means", "coefficients"))
+    parts = values.reshape(-1, *shape)
+    sets = [window_set(part, axes, (side,) * len(axes), 4, tapered, np.float64) for part in parts]
+    means, coefficients = (
+        np.ldexp(np.concatenate([getattr(s, name) for s in sets]), -exponent) for name in ("means", "coefficients")
+    )
     return WindowSet(sets[0].block, means, coefficients, max(SCATTERED_OVERLAP * sets[0].overlap, 1.0))
 
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats
+from .._arrays import SLAB_ENTRIES, Floats
 from .._validate import Array
 from ..frames.dct import dct_matrix
 from .clipping import find_clip_limits
+from .repeated import has_repeated_values, sample_entries
 
 # Keeps divisions by a power, and its logarithm, finite.
 TINY = float(np.finfo(float).tiny)
@@ -34,19 +35,6 @@ MAX_WINDOW_ENTRIES = 2**20
 # Largest window, in entries, whose DCT is one product with a matrix. Compared with a product per axis, that takes two
 # thirds of the time for 8 x 8 entries, a quarter for 4 x 4 x 4, four times as long for 16 x 16.
 MAX_MATRIX_ENTRIES = 64
-# Largest error of a rounding step, in steps. Single precision leaves some hundredths in data of 16 bits; a curve of
-# tones stretches steps by several tenths.
-STEP_TOLERANCE = 0.1
-# Data of so many entries with so few different values hold no noise: rounded noise of one rounding step makes seven.
-MANY_ENTRIES, FEW_VALUES = 256, 4
-# Fewest distances of values that tell a step, and the largest error of a multiple of it. That eight others are as near
-# to a multiple by chance has a probability of 1e-13.
-MIN_GAPS, EVEN_TOLERANCE = 9, 0.01
-# Steps within the range of the data, per value, at most. If there are far more, equal neighbours are not by chance; and
-# all numbers are multiples of what their precision resolves.
-MOST_STEPS = 16
-# Entries of the data that tell their centre and whether values repeat. Both are the same for any large sample.
-SAMPLE_SIZE = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +95,14 @@ class Cut(NamedTuple):
         step = dict(zip(self.axes, self.steps, strict=True))
         return view[tuple(slice(None, None, step.get(axis, 1)) for axis in range(y.ndim))]
 
+    def slabs(self, shape: tuple[int, ...]) -> Iterator[slice]:
+        """Yield parts along the first axis of data of a shape that hold every window once, in their order."""
+        side, step = (self.block[self.axes.index(0)], self.steps[self.axes.index(0)]) if 0 in self.axes else (1, 1)
+        each = max(SLAB_ENTRIES // (step * max(math.prod(shape[1:]), 1)), 1) * step
+        for start in range(0, shape[0] - side + 1, each):
+            last = min(start + each - step, (shape[0] - side) // step * step)
+            yield slice(start, last + side)
+
 
 def overlapping(y: NDArray[Any], axes: Sequence[int], block: Sequence[int], steps_per_side: int = 2) -> Cut:
     """Return windows that overlap, by half by default; by less if they had more than `MAX_WINDOW_ENTRIES` entries."""
@@ -115,17 +111,22 @@ def overlapping(y: NDArray[Any], axes: Sequence[int], block: Sequence[int], step
 
 
 def window_set(
-    y: Floats, axes: Sequence[int], block: Sequence[int], steps_per_side: int = 2, tapered: bool = False
+    y: Floats,
+    axes: Sequence[int],
+    block: Sequence[int],
+    steps_per_side: int = 2,
+    tapered: bool = False,
+    dtype: Any = None,
 ) -> WindowSet:
-    """Return the DCT of the usable windows along `axes`, each tapered if asked to.
+    """Return the DCT of the usable windows along `axes`, each tapered if asked to, in the precision of y or in `dtype`.
 
     The taper is a squared sine along each axis. It keeps waves at their own frequency. Coefficients are divided by what
     it does to the level of white noise.
     """
     cut = overlapping(y, axes, block, steps_per_side)
-    windows = cut.windows(y).reshape(-1, *cut.block)
+    windows = cut.windows(y).reshape(-1, *cut.block).astype(y.dtype if dtype is None else dtype, copy=False)
     overlap = max(windows.size / y.size, 1.0)
-    kinds = usable_windows(y, cut)
+    kinds = usable_windows(y, cut, windows.dtype)
     usable, mixed = kinds.usable, kinds.mixed
     covered = None
     if not usable.all():
@@ -138,11 +139,11 @@ def window_set(
         windows = windows[usable]
     means = windows.mean(axis=inside)
     if tapered:
-        windows = windows * _product([squared_sine(side) for side in cut.block]).astype(y.dtype)
+        windows = windows * _product([squared_sine(side) for side in cut.block]).astype(windows.dtype)
     coefficients = dct_of_windows(windows).reshape(-1, math.prod(cut.block))
     if tapered:
         gains = [np.sqrt(np.square(dct_matrix(side)) @ np.square(squared_sine(side))) for side in cut.block]
-        coefficients /= _product(gains).ravel().astype(y.dtype)
+        coefficients /= _product(gains).ravel().astype(windows.dtype)
     return WindowSet(cut.block, means, coefficients, overlap, mixed_means, kinds.known, covered, tapered)
 
 
@@ -155,8 +156,8 @@ def _product(vectors: Sequence[Array]) -> Array:
     return functools.reduce(np.multiply.outer, vectors)
 
 
-def usable_windows(y: Floats, cut: Cut) -> WindowKinds:
-    """Return which windows may hold noise, and which hold constant parts.
+def usable_windows(y: Floats, cut: Cut, dtype: Any = None) -> WindowKinds:
+    """Return which windows may hold noise, and which hold constant parts; in the precision of y or in `dtype`.
 
     If values do not repeat, two equal neighbours mean that there is no noise, unless both were clipped. If values do,
     as in pictures of a camera, neighbours are often equal by chance. But noise makes neighbours differ a little more
@@ -164,10 +165,18 @@ def usable_windows(y: Floats, cut: Cut) -> WindowKinds:
     their root mean square difference. Rounded noise of 0.65 rounding steps or more does so, and clipped noise whose
     mean is not beyond the limit.
     """
-    known = _window_sums(np.isnan(y), cut) == 0
-    usable, constant = known.copy(), known.copy()
     repeated = has_repeated_values(y)
     limits = [] if repeated else [limit for limit in find_clip_limits(y) if math.isfinite(limit)]
+    slabs = (y[rows].astype(y.dtype if dtype is None else dtype, copy=False) for rows in cut.slabs(y.shape))
+    parts = [_usable_windows(slab, cut, repeated, limits) for slab in slabs]
+    usable, mixed = (np.concatenate([getattr(part, name) for part in parts]) for name in ("usable", "mixed"))
+    return WindowKinds(usable, mixed, sum(part.known for part in parts))
+
+
+def _usable_windows(y: Floats, cut: Cut, repeated: bool, limits: list[float]) -> WindowKinds:
+    """Return what `usable_windows` does of a part of the data, given whether values repeat, and the clip limits."""
+    known = _window_sums(np.isnan(y), cut) == 0
+    usable, constant = known.copy(), known.copy()
     for place, axis in enumerate(cut.axes):
         step = np.abs(np.diff(y, axis=axis))
         pairs = Cut(cut.axes, tuple(side - (k == place) for k, side in enumerate(cut.block)), cut.steps)
@@ -237,7 +246,14 @@ def dct_filters(block: Sequence[int]) -> list[Array]:
 
 def median_level(values: Floats) -> float:
     """Return ``median(|values|) / 0.6745``, the level of noise with mean zero; 0 if there are no values."""
-    return float(np.median(np.abs(values))) / MEDIAN_OF_NORMAL if values.size else 0.0
+    return float(np.median(np.abs(values), overwrite_input=True)) / MEDIAN_OF_NORMAL if values.size else 0.0
+
+
+def difference_level(y: Floats) -> float:
+    """Return the noise level by the differences of neighbours along the last axis; structure makes it larger."""
+    steps = np.diff(y, axis=-1).ravel()
+    unknown = np.isnan(steps)
+    return median_level(steps[~unknown] if unknown.any() else steps) / math.sqrt(2)
 
 
 def is_constant(y: Floats, remedy: str) -> bool:
@@ -268,7 +284,7 @@ def normalise(y: Floats) -> tuple[Floats, int]:
     """
     low, high = _range(y)
     first = _exponent(max(high, -low))
-    sample = _sample(y).astype(np.float64) * 2.0**-first
+    sample = sample_entries(y).astype(np.float64) * 2.0**-first
     centre = float(np.median(sample)) if sample.size else 0.0
     second = _exponent(max(high * 2.0**-first - centre, centre - low * 2.0**-first))
     if y.dtype == np.float32:
@@ -290,47 +306,3 @@ def _range(y: Floats) -> tuple[float, float]:
 def _exponent(size: float) -> int:
     """Return the e with ``2^(e - 1) <= size < 2^e``, within limits, so that 2^e and 2^-e are floats."""
     return min(max(math.frexp(size)[1], -1000), 1000)
-
-
-def _sample(y: Floats) -> Floats:
-    """Return known entries of y, about `SAMPLE_SIZE` of them if there are more."""
-    some = y.reshape(-1)[:: max(y.size // SAMPLE_SIZE, 1)]
-    return some[~np.isnan(some)]
-
-
-def has_few_values(y: Floats) -> bool:
-    """Return whether many entries have few different values: bits, dots, labels. Noise would make more of them."""
-    return y.size >= MANY_ENTRIES and np.unique(_sample(y)).size <= FEW_VALUES
-
-
-def has_repeated_values(y: Floats) -> bool:
-    """Return whether values repeat, in any units: most occur more than once, or all are multiples of a step.
-
-    The first tells pictures of a camera, the second short records of whole numbers.
-    """
-    values, times = np.unique(_sample(y), return_counts=True)
-    if times.size and 2 * np.count_nonzero(times == 1) <= times.size:
-        return True
-    gaps = np.diff(values)
-    if gaps.size < MIN_GAPS or values[-1] - values[0] > MOST_STEPS * values.size * gaps.min():
-        return False
-    multiples = gaps / gaps.min()
-    return bool(np.abs(multiples - np.rint(multiples)).max() < EVEN_TOLERANCE)
-
-
-def rounding_step(y: Floats) -> float:
-    """Return the step to which y was rounded: 0 if values do not repeat, NaN if they do but not at even steps.
-
-    Units other than the step leave rounding errors in the values. Larger ones than `STEP_TOLERANCE` are uneven steps,
-    as after a curve of tones.
-    """
-    if not has_repeated_values(y):
-        return 0.0
-    values = np.unique(_sample(y))
-    gaps = np.diff(values)
-    gaps = gaps[gaps > 8 * np.finfo(y.dtype).eps * np.abs(values).max()]
-    if not gaps.size:
-        return math.nan
-    step = float(np.median(gaps[gaps < 1.5 * gaps.min()]))
-    multiples = gaps[gaps < 9.5 * step] / step
-    return step if np.abs(multiples - np.rint(multiples)).max() < STEP_TOLERANCE else math.nan

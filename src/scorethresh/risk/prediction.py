@@ -134,7 +134,9 @@ def risk_sums(risk: Floats, divergence: Floats, weight: Any) -> RiskSums:
     weight : float or ndarray
         Of a squared error; 0 where there is no noise.
     """
-    return RiskSums(float((risk * weight).sum()), float((divergence * weight).sum(dtype=np.float64)))
+    # In double precision: weights are squared units, which may be far from 1.
+    sums = (float(np.multiply(each, weight, dtype=np.float64).sum()) for each in (risk, divergence))
+    return RiskSums(*sums)
 
 
 def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Prediction:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._arrays import Floats, cropped, reflect_index
+from ..._arrays import Floats, cropped, reflect_index, slabs
 from ..._validate import Array
 from ...frames.wavelets import BandKey, Frame, Undecimated, detail_bands
 from ...noise.covariance import Covariance, White, reflected_variances
@@ -19,13 +18,8 @@ from ...risk.curve import RiskCurve
 from ...risk.estimate import Estimate
 from ..batch import Batch
 from .base import LEAST_GAIN, Expert, filter_variances
-from .decisions import MIN_SCORE_SIZE, Decisions
-
-# Enough coefficients to choose a threshold of the two finest levels. At coarser ones neighbours are alike, and
-# MIN_SCORE_SIZE suffice. More cost time, fewer make thresholds noisy.
-MOST_FINE_SAMPLES = 1 << 16
-# An axis keeps at least this many samples per sampling step.
-MIN_SAMPLES = 8
+from .decisions import Decisions
+from .samples import at_valid_centres, join_samples, sample_band
 
 # Along axes of fewer entries, the variance of a coefficient depends visibly on its distance from the border.
 SHORT_AXIS = 64
@@ -174,7 +168,9 @@ class BandThresholds(Expert):
     def value(self, values: Floats, pilot: Floats | None = None) -> Floats:
         """Return the estimate alone."""
         shrink = self.decisions.shrink
-        return self.noise.frame.apply(values, lambda k, c: shrink(c, self.thresholds[k]), values.ndim - 2)
+        return self.noise.frame.apply(
+            values, lambda k, c: shrink(c, self.thresholds[k], in_place=True), values.ndim - 2
+        )
 
     def curves(self, batch: Batch, factors: Sequence[float]) -> list[RiskCurve]:
         """Return the risk curve of every band of a batch of one piece at all thresholds times the factors."""
@@ -220,7 +216,8 @@ def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Cho
     frame, values, ndim = noise.frame, batch.values, len(batch.shape)
     # Where errors have weights it matters where the divergence arises; else its mean is enough.
     local = batch.weights is not None and isinstance(frame, Undecimated)
-    divergence = np.full((len(values), *(batch.shape if local else (1,) * ndim)), noise.mean_share * values.shape[1])
+    shape = (len(values), *(batch.shape if local else (1,) * ndim))
+    divergence = np.full(shape, noise.mean_share * values.shape[1], values.dtype if local else np.float64)
     inside = frame.inside(batch.shape)
     found: dict[int, tuple[float, float, RiskCurve | None]] = {}
 
@@ -236,8 +233,11 @@ def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Cho
             per_entry = band.share * known.dof[np.searchsorted(known.thresholds, t)] / known.size
             if band.border and batch.shape == noise.shape:
                 per_entry = divergence_with_borders(band, c[i], t, per_entry)
-            divergence[i] += spread_divergence(frame, band, c[i], t, per_entry) if local else per_entry
-        out = decisions.shrink(coefficients, t)
+            if local:
+                spread_divergence(frame, band, c[i], t, per_entry, divergence[i])
+            else:
+                divergence[i] += per_entry
+        out = decisions.shrink(coefficients, t, in_place=True)
         share = math.nan
         if curve is not None:  # tiles are not asked what they keep
             kept = join_samples(at_valid_centres(frame, band.key, cropped(out, inside), batch.valid, None))
@@ -248,57 +248,6 @@ def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Cho
     value = frame.apply(values, shrink, ndim)
     thresholds, kept, curves = zip(*(found[k] for k in sorted(found)), strict=True)
     return BandRun(Estimate(value, divergence), thresholds, kept, curves)
-
-
-def sample_band(frame: Frame, key: BandKey, c: Floats, valid: NDArray[np.bool_] | None) -> list[Floats]:
-    """Return, per piece, enough coefficients of a band, (1, parts, ...): of many, one per cell of a jittered grid.
-
-    Neighbours are alike, so few of them tell as much as all. The places are random within their cells: on a regular
-    grid, or in few rows and columns, periodic structure would be missed or met too often.
-    """
-    ndim = c.ndim - 2
-    enough = MOST_FINE_SAMPLES if key.level <= 2 else MIN_SCORE_SIZE
-    step = 1
-    while c.size >> (step.bit_length() * ndim) >= enough:
-        step *= 2
-    steps = tuple(step if n >= MIN_SAMPLES * step else 1 for n in c.shape[2:])
-    return at_valid_centres(frame, key, c, valid, jittered_grid(c.shape[2:], steps))
-
-
-@functools.lru_cache(maxsize=16)
-def jittered_grid(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[NDArray[np.int64], ...] | None:
-    """Return one random place in each cell of ``steps`` entries, an index per axis; None if that is every place.
-
-    The same places at every call.
-    """
-    if max(steps) == 1:
-        return None
-    corners = np.meshgrid(*(np.arange(0, n, s) for n, s in zip(shape, steps, strict=True)), indexing="ij")
-    rng = np.random.default_rng([*shape, *steps])
-    return tuple(
-        np.minimum(corner.ravel() + rng.integers(0, s, corner.size), n - 1)
-        for corner, s, n in zip(corners, steps, shape, strict=True)
-    )
-
-
-def at_valid_centres(
-    frame: Frame,
-    key: BandKey,
-    c: Floats,
-    valid: NDArray[np.bool_] | None,
-    places: tuple[NDArray[np.int64], ...] | None,
-) -> list[Floats]:
-    """Return, per piece, the coefficients at `places` whose filters are centred on a valid entry; all if none is."""
-    chosen: Any = (slice(None), slice(None), *places) if places is not None else ...
-    some = c[chosen]
-    if valid is None:
-        return [some[i : i + 1] for i in range(len(c))]
-    centres = [
-        reflect_index(frame.centres(key.level, count), n) for count, n in zip(c.shape[2:], valid.shape[1:], strict=True)
-    ]
-    index = np.ix_(*centres) if places is None else tuple(at[p] for at, p in zip(centres, places, strict=True))
-    good = [mask[index] for mask in valid]
-    return [piece[None, :, mask if mask.any() else ...] for piece, mask in zip(some, good, strict=True)]
 
 
 def divergence_with_borders(band: BandNoise, c: Floats, threshold: float, per_entry: float) -> float:
@@ -321,24 +270,21 @@ def _mean_variance(band: BandNoise, chosen: NDArray[np.bool_]) -> float:
     return float(total) / max(int(np.count_nonzero(chosen)), 1) or 1.0
 
 
-def spread_divergence(frame: Frame, band: BandNoise, c: Floats, threshold: float, per_entry: float) -> Floats:
-    """Return a divergence, given per entry, at the entries where it arises.
+def spread_divergence(
+    frame: Frame, band: BandNoise, c: Floats, threshold: float, per_entry: float, out: Floats
+) -> None:
+    """Add a divergence, given per entry, to `out` at the entries where it arises.
 
     The smooth part goes to coefficients that are kept, the jump to those near the threshold.
     """
-    size = np.sqrt(np.square(c).sum(axis=0))
-    kept, near = size >= threshold, np.abs(size - threshold) < NEAR_JUMP * band.sigma
-    for axis, n in enumerate(kept.shape):
+    kept, near = np.empty((2, *out.shape), bool)
+    for rows in slabs(out.shape):
+        size = np.abs(c[0, rows]) if len(c) == 1 else np.sqrt(np.square(c[:, rows]).sum(axis=0))
+        kept[rows], near[rows] = size >= threshold, np.abs(size - threshold) < NEAR_JUMP * band.sigma
+    for axis, n in enumerate(out.shape):
         index = reflect_index(2 * np.arange(n) - frame.centres(band.key.level, n), n)
         kept, near = np.take(kept, index, axis), np.take(near, index, axis)
     each = band.share * len(c)
     jump = (per_entry - each * kept.mean()) / max(near.mean(), 1 / near.size)
-    spread: Floats = each * kept + jump * near
-    return spread
-
-
-def join_samples(samples: Sequence[Floats]) -> Floats:
-    """Return the coefficients of several pieces as those of one."""
-    if len(samples) == 1:
-        return samples[0]
-    return np.concatenate([c.reshape(1, c.shape[1], -1) for c in samples], axis=-1)
+    for rows in slabs(out.shape):
+        out[rows] += each * kept[rows] + jump * near[rows]

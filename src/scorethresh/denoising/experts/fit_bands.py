@@ -12,8 +12,9 @@ from ...risk.curve import RiskCurve
 from ...risk.estimate import Estimate
 from ...sample.magnitudes import default_thresholds
 from ..batch import Batch
-from .bands import Band, BandRun, BandThresholds, FrameNoise, join_samples, run_bands, sample_band
+from .bands import Band, BandRun, BandThresholds, FrameNoise, run_bands
 from .decisions import Decisions
+from .samples import join_samples, sample_band
 
 
 class FittedBands(NamedTuple):

@@ -129,5 +129,7 @@ def are_short_signals(values: Floats) -> bool:
 
 def _each(shrink: Callable[..., WindowEstimate], *batches: Floats) -> Estimate:
     """Return what `shrink` makes of every piece."""
-    values, divergences = zip(*(shrink(*pieces) for pieces in zip(*batches, strict=True)), strict=True)
-    return Estimate(np.stack(values), np.stack(divergences))
+    value, divergence = np.empty_like(batches[0]), np.empty_like(batches[0][:, 0])
+    for k, pieces in enumerate(zip(*batches, strict=True)):
+        value[k], divergence[k] = shrink(*pieces)
+    return Estimate(value, divergence)
