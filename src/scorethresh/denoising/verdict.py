@@ -17,6 +17,7 @@ from ..noise.level import sample_level
 from ..noise.models import CorrelatedNoise
 from ..noise.residual import ResidualCheck, check_residual
 from ..noise.stripes import Stripes, find_stripes
+from ..noise.tails import heavy_tails
 from ..noise.whiteness import whiteness
 from ..risk.prediction import Prediction
 from .way_back import WayBack
@@ -53,6 +54,11 @@ _TOO_HIGH = (
 _TEXTURED = (
     "No region is flat enough to tell noise from fine texture. The noise level may be too high, and details may be "
     "lost. Pass sigma, if you know it."
+)
+_HEAVY_TAILS = (
+    "The noise has heavy tails: large entries, of both signs, come more often than in normal noise. They are kept as "
+    "signal, and the error is larger than predicted. Replace them first, by a median filter or by NaN, or transform "
+    "the data."
 )
 _BELOW_ZERO = (
     "The predicted error is below zero, which no error is: the noise level is too high. Details may be lost. Pass a "
@@ -117,6 +123,8 @@ def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) 
     stripes = find_stripes(y, math.sqrt(covariance.variance)) if y.ndim == 2 else None
     if stripes is not None:
         failures.append(_striped(stripes, math.sqrt(covariance.variance)))
+    if heavy_tails(y, x):
+        failures.append(_HEAVY_TAILS)
     if check is None:
         if stripes is None:  # which keep windows from being flat
             failures += _without_flat_windows(
