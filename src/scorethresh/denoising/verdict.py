@@ -16,6 +16,8 @@ from ..noise.concentration import middle, varies_too_little
 from ..noise.level import sample_level
 from ..noise.models import CorrelatedNoise
 from ..noise.residual import ResidualCheck, check_residual
+from ..noise.stripes import Stripes, find_stripes
+from ..noise.tails import heavy_tails
 from ..noise.whiteness import whiteness
 from ..risk.prediction import Prediction
 from .way_back import WayBack
@@ -52,6 +54,11 @@ _TOO_HIGH = (
 _TEXTURED = (
     "No region is flat enough to tell noise from fine texture. The noise level may be too high, and details may be "
     "lost. Pass sigma, if you know it."
+)
+_HEAVY_TAILS = (
+    "The noise has heavy tails: large entries, of both signs, come more often than in normal noise. They are kept as "
+    "signal, and the error is larger than predicted. Replace them first, by a median filter or by NaN, or transform "
+    "the data."
 )
 _BELOW_ZERO = (
     "The estimated risk is below zero, which no error is: the noise level is too high, or the noise is correlated. "
@@ -114,15 +121,32 @@ def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) 
             f"The noise level is uncertain by {back.stabiliser.level_error:.0%}, because few entries tell it, and so "
             "is the predicted error. Pass sigma, if you know it."
         )
+    stripes = find_stripes(y, math.sqrt(covariance.variance)) if y.ndim == 2 else None
+    if stripes is not None:
+        failures.append(_striped(stripes, math.sqrt(covariance.variance)))
+    if heavy_tails(y, x):
+        failures.append(_HEAVY_TAILS)
     if check is None:
-        failures += _without_flat_windows(
-            y, chosen.model, math.sqrt(covariance.variance), known=chosen.model.level_given
-        )
+        if stripes is None:  # which keep windows from being flat
+            failures += _without_flat_windows(
+                y, chosen.model, math.sqrt(covariance.variance), known=chosen.model.level_given
+            )
         fits = f"{name[0].upper()}{name[1:]} was assumed. No region is flat enough to test that."
     else:
         failures += _failures(check, chosen.model, y.ndim, told=_TOO_HIGH in failures)
         fits = f"{name[0].upper()}{name[1:]} fits what was removed."
     return Verdict(fits, tuple(failures), check)
+
+
+def _striped(stripes: Stripes, noise_level: float) -> str:
+    """Return what is said of stripes."""
+    line, extent = (("row", "width"), ("column", "height"))[stripes.axis]
+    return (
+        f"Every {line} has an offset of its own over the whole {extent}, as stripes of a detector or scanner do: "
+        f"{stripes.level / noise_level:.2g} times the noise level. They were kept as signal. If they are stripes, the "
+        f"error is larger than predicted. Remove them first: subtract from each {line} what its median differs from a "
+        f"smooth curve through those of all {line}s."
+    )
 
 
 def _comparable(back: WayBack) -> NDArray[np.bool_]:
