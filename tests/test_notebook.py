@@ -9,12 +9,14 @@ import pytest
 
 import scorethresh as st
 
-SIGNAL = np.sin(np.arange(400) / 20) * 10 + np.random.default_rng(0).normal(size=400)
+WAVE = np.sin(np.arange(400) / 20) * 10
+SIGNAL = WAVE + np.random.default_rng(0).normal(size=400)
 
 
 @pytest.fixture(scope="module")
 def found():
-    return st.Denoiser(sigma=1.0, choose="bands").run(np.add.outer(SIGNAL, SIGNAL)[:, :300])
+    noise = np.random.default_rng(0).normal(size=(400, 300))
+    return st.Denoiser(sigma=1.0, choose="bands").run(np.add.outer(WAVE, WAVE[:300]) + noise)
 
 
 def rows_of(text):
