@@ -11,11 +11,11 @@ import oracles
 import scorethresh as st
 from helpers import texture
 from scorethresh.noise import windows
-from scorethresh.noise.level import measure_level, sample_level
+from scorethresh.noise.level import MOST_STRUCTURE_ERROR, STRUCTURE_ERROR, combined, measure_level, sample_level
 from scorethresh.noise.mixed_differences import mixed_readings
 from scorethresh.noise.repeated import has_repeated_values, rounding_step
 from scorethresh.noise.spectrum import estimate_spectrum
-from scorethresh.noise.texture import excess_variability, flat_readings
+from scorethresh.noise.texture import Reading, excess_variability, flat_readings
 
 
 @pytest.mark.parametrize("size", [1, 2, 998, 999])
@@ -395,6 +395,16 @@ def test_the_error_of_a_level_is_what_it_says_on_noise(rng):
     scores = [(level.value - 1) / level.error for level in levels]
     assert 0.6 < np.sqrt(np.mean(np.square(scores))) < 1.4
     assert abs(np.mean([level.value for level in levels]) - 1) < 0.01
+
+
+def test_the_mean_of_all_readings_tells_how_far_the_best_can_be_trusted():
+    """Readings of 1 and, as precise, 1.04: the mean is 2% above. One of 1.3 that hardly counts changes little."""
+    readings = [Reading(1.0, 1e6), Reading(1.04, 1e6)]
+    expected = math.hypot(1.1664e-3, STRUCTURE_ERROR * math.sqrt(0.02))
+    assert combined(readings) == pytest.approx((1.0, expected))
+    assert combined([*readings, Reading(1.3, 10.0)]) == pytest.approx((1.0, expected), rel=1e-3)
+    assert combined([Reading(1.0, 1e6)]).error == pytest.approx(1.1664e-3)
+    assert combined([Reading(1.0, 1e6), Reading(9.0, 1e6)]).error == pytest.approx(MOST_STRUCTURE_ERROR, rel=1e-3)
 
 
 def test_readings_that_disagree_make_a_level_uncertain(rng):
