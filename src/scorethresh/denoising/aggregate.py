@@ -13,6 +13,9 @@ from ..risk.estimate import Estimate
 from ..risk.monte_carlo import inner
 from .batch import Batch
 
+# Weights are multiples of one over this, a power of 2, so that their sum is exactly 1.
+WEIGHT_STEPS = 1 << 24
+
 
 def least_risk_weights(batch: Batch, values: Sequence[Floats], divergences: Sequence[float]) -> Array:
     """Return the weights, non-negative and of sum 1, of the blend of least estimated risk.
@@ -71,6 +74,9 @@ def simplex_minima(gram: Array, divergences: Array) -> Array:
         least[better] = risk[better]
         best[better] = 0
         best[np.ix_(better, index)] = a[better]
+    # Without their last digits, which differ with the order of sums: patches that look alike would magnify that.
+    best = np.rint(best * WEIGHT_STEPS) / WEIGHT_STEPS
+    best[np.arange(problems), best.argmax(axis=1)] += 1 - best.sum(axis=1)
     return best
 
 
