@@ -75,9 +75,9 @@ def simplex_minima(gram: Array, divergences: Array) -> Array:
         best[better] = 0
         best[np.ix_(better, index)] = a[better]
     # Without their last digits, which differ with the order of sums: patches that look alike would magnify that.
-    best = np.rint(best * WEIGHT_STEPS) / WEIGHT_STEPS
-    best[np.arange(problems), best.argmax(axis=1)] += 1 - best.sum(axis=1)
-    return best
+    out: Array = np.rint(best * WEIGHT_STEPS) / WEIGHT_STEPS
+    out[np.arange(problems), out.argmax(axis=1)] += 1 - out.sum(axis=1)
+    return out
 
 
 def blend_values(weights: Sequence[float], values: Sequence[Floats]) -> Floats:

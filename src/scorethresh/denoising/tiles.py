@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -113,9 +113,23 @@ def tile_risk(
 
     `tile` is its place in the data of the way back, `place` that in the whole, if these are a part of it.
     """
+    risk, each, variance, weight = entry_risk(y, value, divergence, back, channel, tile)
+    return TileRisk(risk_sums(risk, each, weight), block_sums(place or tile, risk, each, variance, weight))
+
+
+class EntryRisk(NamedTuple):
+    """Of every entry, (*shape), in units of the noise: risk, divergence and noise variance; and its weight."""
+
+    risk: Floats
+    divergence: Floats
+    variance: Any
+    weight: Any
+
+
+def entry_risk(y: Floats, value: Floats, divergence: Floats, back: WayBack, channel: int, tile: Place) -> EntryRisk:
+    """Return the risk of a tile entry by entry; see `tile_risk`."""
     residual = np.square(y - value).sum(axis=0, dtype=np.float64)
     factor, weight = back.local_noise(channel, tile, value)
     variance = len(y) * factor * back.covariances[channel].variance
     each = divergence * factor
-    risk = residual - variance + 2 * each
-    return TileRisk(risk_sums(risk, each, weight), block_sums(place or tile, risk, each, variance, weight))
+    return EntryRisk(residual - variance + 2 * each, each, variance, weight)

@@ -15,15 +15,14 @@ from .._validate import Array
 from .clipping import NEAR_DISTANCE, find_clip_limits
 from .mixed_differences import MIN_NOISY_SHARE, mixed_readings, nonzero_reading, pair_differences
 from .peaks import difference_readings, limit_readings
+from .repeats import has_few_values, rounding_step
 from .texture import MEDIAN_ERROR, MIN_FLAT_WINDOWS, Reading, flat_readings
 from .windows import (
     WindowSet,
-    has_few_values,
     is_constant,
     median_level,
     normalise,
     relative_frequencies,
-    rounding_step,
     window_set,
 )
 
