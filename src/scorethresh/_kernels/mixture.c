@@ -24,6 +24,8 @@ struct fit {
     int64_t rows, end, columns, clear, stride;
     const double *likelihood, *counts;
     double total;
+    const double *rival; /* the mixture of another fit, NULL for none; a fit that stays `close` below is given up */
+    double close;
     double *f, *weights, *change, *roots, *gradient, *step; /* rows four times, columns twice */
     int64_t *used;                                          /* columns */
     double *scaled;
@@ -82,13 +84,14 @@ static void differentiate(const struct fit *m, const double *restrict p) {
     dots(m->end, m->likelihood, m->stride, first, m->columns, m->weights, m->gradient);
 }
 
-/* Returns the sum of counts times the logarithms of 1 + length change / f; minus infinity where there is none. */
-static double gain(const struct fit *m, double length) {
+/* Returns the log-likelihood of the mixture a + length b, less that of f; minus infinity where there is none. */
+static double gain(const struct fit *m, const double *restrict a, double length, const double *restrict b,
+                   const double *restrict f) {
     double sums[BLOCK] = {0}, smallest[BLOCK], sum = 0;
     for (int k = 0; k < BLOCK; k++) smallest[k] = 1;
     for (int64_t i = 0; i < m->end; i += BLOCK)
         for (int k = 0; k < BLOCK; k++) {
-            const double ratio = 1 + length * m->change[i + k] / m->f[i + k];
+            const double ratio = (a[i + k] + length * b[i + k]) / f[i + k];
             smallest[k] = ratio < smallest[k] ? ratio : smallest[k];
             sums[k] += m->counts[i + k] * logarithm(ratio);
         }
@@ -160,7 +163,7 @@ static void guess(const struct fit *m, double *p) {
     normalise(m, p, 1e-3 / m->total); /* a thousandth of an entry */
 }
 
-/* Moves p, a guess, to the most likely probabilities; returns the duality gap. */
+/* Moves p, a guess, to the most likely probabilities; returns the duality gap, or 0 if the fit was given up. */
 static double most_likely(struct fit *m, double *p) {
     double gap = INFINITY;
     for (int64_t i = 0; i < m->end; i++) m->roots[i] = sqrt(m->counts[i] / m->total);
@@ -172,11 +175,13 @@ static double most_likely(struct fit *m, double *p) {
             gap = m->gradient[j] > gap ? m->gradient[j] : gap;
         }
         if (gap < fmax(1e-4, 1e-9 * m->total)) break;
+        /* The log-likelihood is concave: it grows by no more than the gap. */
+        if (m->rival && gain(m, m->f, 0, m->f, m->rival) + gap < -m->close) return 0;
         newton_step(m, p);
         mix(m, m->step, m->change);
         const double slope = dot(m->columns, m->gradient, m->step);
         double length = 1;
-        while (length > 1e-10 && !(gain(m, length) >= 1e-4 * length * slope)) length /= 2;
+        while (length > 1e-10 && !(gain(m, m->f, length, m->change, m->f) >= 1e-4 * length * slope)) length /= 2;
         for (int64_t j = 0; j < m->columns; j++) p[j] += length * m->step[j];
         normalise(m, p, 1e-12);
     }
@@ -207,7 +212,7 @@ static void average_fits(struct fit *m, int64_t rows, const double *counts, doub
     double total = 0;
     for (int64_t i = 0; i < rows; i++) total += counts[i];
     extended[rows] = null;
-    m->counts = counts, m->total = total, m->clear = 0;
+    m->counts = counts, m->total = total, m->clear = 0, m->rival = NULL, m->close = close;
     guess(m, p);
     gaps[0] = most_likely(m, p);
     taken[0] = 1;
@@ -219,6 +224,7 @@ static void average_fits(struct fit *m, int64_t rows, const double *counts, doub
         set_rows(m, which == 1 ? rows + 1 : rows);
         m->counts = which == 1 ? extended : counts;
         m->clear = which == 1 ? 0 : clear;
+        m->rival = which == 1 ? NULL : best; /* with more entries, it has another likelihood */
         m->total = which == 1 ? total + null : total;
         if (which == 1) { /* what is most likely without these entries is a good guess */
             for (int64_t j = 0; j < m->columns; j++) sparser[j] = p[j] * total / m->total;
