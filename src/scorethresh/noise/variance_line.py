@@ -49,6 +49,8 @@ MOST_EXPONENT = 330
 # 1e-9 is a change by 1e-4 of a standard error.
 ROUNDS = 20
 SETTLED = 1e-9
+# Least determinant of two equations over the product of their diagonal. Ten digits are left, where one is enough.
+LEAST_DETERMINANT = 1e-6
 # Shares of a step that are tried.
 SHARES = 0.5 ** np.arange(8)
 
@@ -211,7 +213,7 @@ def _bins(windows: WindowSet) -> _Readings | None:
         return None
     low_energy = np.square(windows.coefficients[:, (frequency > 0) & ~high]).sum(axis=1)
     order = np.argsort(windows.means, kind="stable")
-    rows = [_bin(windows.some(chosen), low_energy[chosen], high) for chosen in np.array_split(order, bins)]
+    rows = [_bin(windows, chosen, low_energy[chosen], high) for chosen in np.array_split(order, bins)]
     means, variances, errors = (np.array(column) for column in zip(*rows, strict=True))
     used = variances > 0
     if np.count_nonzero(used) < MIN_BINS:
@@ -219,14 +221,16 @@ def _bins(windows: WindowSet) -> _Readings | None:
     return _Readings(means[used], variances[used], errors[used])
 
 
-def _bin(windows: WindowSet, low_energy: Array, high: NDArray[np.bool_]) -> tuple[float, float, float]:
+def _bin(
+    windows: WindowSet, chosen: NDArray[np.intp], low_energy: Array, high: NDArray[np.bool_]
+) -> tuple[float, float, float]:
     """Return mean, variance and the relative standard error of that, of the flattest windows of a bin."""
-    count = max(int(FLAT_SHARE * len(windows.means)), 1)
-    flat = np.argpartition(low_energy, count - 1)[:count]
+    count = max(int(FLAT_SHARE * len(chosen)), 1)
+    flat = chosen[np.argpartition(low_energy, count - 1)[:count]]
     values = windows.coefficients[flat][:, high]
     readings = [Reading(median_level(values), values.size / windows.overlap)]
     if len(windows.block) > 1:
-        readings = list(flat_readings(windows)) or readings
+        readings = list(flat_readings(windows.some(chosen))) or readings
     best = min(readings, key=lambda r: r.level * (1 + 2 / math.sqrt(r.effective_count)))
     error = 2 * RELATIVE_ERROR / math.sqrt(best.effective_count)
     return float(windows.means[flat].mean()), best.level**2, error
@@ -293,7 +297,7 @@ def fit_variances(design: Array, variances: Array, spread: Array, base: Any = 0.
         r = np.log(variances / fitted) / spread
         weights = 1 / (1 + (r / OUTLYING) ** 2) / (spread * fitted) ** 2
         normal = design.T @ (weights[:, None] * design)
-        step = np.linalg.lstsq(normal, design.T @ (weights * fitted * spread * r), rcond=None)[0]
+        step = _solved(normal, design.T @ (weights * fitted * spread * r))
         trials = best + SHARES[:, None] * step
         losses = _loss(base + trials @ design.T, variances, spread)
         better = np.flatnonzero(losses < loss)
@@ -309,6 +313,17 @@ def fit_variances(design: Array, variances: Array, spread: Array, base: Any = 0.
     misfit = float((robust * r**2).sum() / robust.sum() * len(r) / freedom)
     information = design.T @ ((robust / (spread * fitted) ** 2)[:, None] * design)
     return VarianceFit(best, np.linalg.pinv(information) * max(misfit, 1.0), misfit)
+
+
+def _solved(normal: Array, right: Array) -> Array:
+    """Return the shortest solution of normal equations; by Cramer's rule if they are two, and far from singular."""
+    if len(right) == 2:
+        (a, b), (_, c) = normal.tolist()
+        determinant = a * c - b * b
+        if determinant > LEAST_DETERMINANT * a * c:
+            first, second = right.tolist()
+            return np.array([(c * first - b * second) / determinant, (a * second - b * first) / determinant])
+    return np.asarray(np.linalg.lstsq(normal, right, rcond=None)[0], dtype=np.float64)
 
 
 def _loss(fitted: Array, variances: Array, spread: Array) -> Array:
