@@ -74,7 +74,11 @@ class ScoreDecisions(EntryDecisions):
 
     def default_curve(self, c: Floats, thresholds: Array, sigma: float) -> RiskCurve:
         """Return the risk at thresholds."""
-        return risk_curve(c, thresholds, sigma=sigma, rule=self.rule, method="score")
+        if thresholds.size == 1 and np.isinf(thresholds[0]):  # nothing is left, and nothing varies
+            risk = np.atleast_1d(np.square(c, dtype=np.float64).sum() - c.size * sigma**2)
+            return RiskCurve(thresholds, risk, np.zeros(1), np.zeros(1), c.size, sigma)
+        # Entries side by side are read as they are; others would be sorted first.
+        return risk_curve(np.ascontiguousarray(c), thresholds, sigma=sigma, rule=self.rule, method="score")
 
 
 def can_be_together(options: PlanOptions, row: Any) -> bool:
