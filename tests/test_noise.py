@@ -10,10 +10,9 @@ from scipy import fft, stats
 import oracles
 import scorethresh as st
 from helpers import texture
-from scorethresh.noise import windows
+from scorethresh.noise import repeats, windows
 from scorethresh.noise.level import MOST_STRUCTURE_ERROR, STRUCTURE_ERROR, combined, measure_level, sample_level
 from scorethresh.noise.mixed_differences import mixed_readings
-from scorethresh.noise.repeated import has_repeated_values, rounding_step
 from scorethresh.noise.spectrum import estimate_spectrum
 from scorethresh.noise.texture import Reading, excess_variability, flat_readings
 
@@ -266,8 +265,8 @@ def test_usable_windows_hold_no_constant_parts(rng):
     rounded[3] /= 10
     rounded[3] = np.rint(rounded[3])
     np.testing.assert_array_equal(windows.usable_windows(rounded, cut).usable, [True, False, True, False])
-    assert not has_repeated_values(rng.normal(size=5000))
-    assert has_repeated_values(np.rint(10 * rng.normal(size=5000)) / 255)
+    assert not repeats.has_repeated_values(rng.normal(size=5000))
+    assert repeats.has_repeated_values(np.rint(10 * rng.normal(size=5000)) / 255)
 
 
 @pytest.mark.parametrize("block", [(512,), (8, 8), (16, 16), (4, 4, 4), (3, 5, 2)])
@@ -337,9 +336,9 @@ def test_a_curve_of_tones_keeps_levels_apart(rng):
 def test_the_step_of_rounded_data(rng, unit, dtype):
     """It is told in any units, but not if values are at uneven steps, or do not repeat."""
     y = (unit * rng.normal(scale=9, size=5000).round()).astype(dtype)
-    assert rounding_step(y) == pytest.approx(unit, rel=1e-5)
-    assert np.isnan(rounding_step(np.exp(y / unit / 20)))
-    assert rounding_step(rng.normal(size=5000)) == 0
+    assert repeats.rounding_step(y) == pytest.approx(unit, rel=1e-5)
+    assert np.isnan(repeats.rounding_step(np.exp(y / unit / 20)))
+    assert repeats.rounding_step(rng.normal(size=5000)) == 0
 
 
 def test_equal_neighbours_at_a_clip_limit_may_be_noise(rng):

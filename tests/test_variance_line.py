@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import pywt
 
-from scorethresh.noise.variance_line import fit_variance_line, fit_variances
+from scorethresh.noise.variance_fit import fit_variances
+from scorethresh.noise.variance_line import fit_variance_line
 
 CAMERA = pywt.data.camera()[100:356, 120:376].astype(float)
 

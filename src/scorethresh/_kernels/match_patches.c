@@ -6,11 +6,16 @@
 #include <string.h>
 
 #include "loops.h"
+#include "vectors.h"
 
 /* The same as in patches.py. */
 #define MEMBERS 32
 /* References that are tested together first: most often, none has found a nearer patch. */
 #define TESTED 16
+/* Entries from one reference in a signal to the next, a quarter of a patch; and blocks of as many that vectors may read
+   beyond a signal. The same as in patches.py. */
+#define APART 16
+#define FOLDED_MARGIN 72
 
 #define LOOP "match_patches.c"
 #include "both_precisions.h"
@@ -37,13 +42,17 @@ struct NAME(scratch) {
 
 /* Inserts a patch into the list of the nearest ones, after those that are as near. The farthest one leaves. */
 INLINE void NAME(insert)(real distance, int32_t place, real *restrict nearest, int32_t *restrict places) {
-    int before = 0;
-    for (int k = 0; k < MEMBERS; k++) before += nearest[k] <= distance;
-    const size_t behind = (size_t)(MEMBERS - 1 - before);
-    memmove(nearest + before + 1, nearest + before, behind * sizeof(real));
-    memmove(places + before + 1, places + before, behind * sizeof(int32_t));
-    nearest[before] = distance;
-    places[before] = place;
+    /* What comes before each member. Those that are nearer stay, the first of the others becomes the new one. */
+    real before[MEMBERS];
+    int32_t previous[MEMBERS];
+    before[0] = distance, previous[0] = place;
+    memcpy(before + 1, nearest, (MEMBERS - 1) * sizeof(real));
+    memcpy(previous + 1, places, (MEMBERS - 1) * sizeof(int32_t));
+    for (int k = 0; k < MEMBERS; k++) {
+        const int first = before[k] <= distance;
+        places[k] = nearest[k] <= distance ? places[k] : first ? place : previous[k];
+        nearest[k] = nearest[k] <= distance ? nearest[k] : first ? distance : before[k];
+    }
 }
 
 /* Sets sums[c] to the squared differences at column c between two rows of patches, summed over the parts and over the
@@ -145,12 +154,103 @@ static void NAME(match_offset)(const struct NAME(match) *restrict job, const int
     }
 }
 
+#define LANES (VECTOR_BYTES / (int)sizeof(real))
+/* Entries that need not be aligned. */
+typedef real NAME(lanes) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(real)), may_alias));
+#define AT(a) (*(NAME(lanes) *)&(a))
+
+/* A signal, folded: entry i of part q is at ((q APART + i' % APART) `blocks` + i' / APART), i' = i + APART - phase. So
+   that blocks of APART entries are side by side, as are the references, which are as far apart. */
+struct NAME(folded) {
+    int64_t blocks, phase;
+    real *x;
+};
+
+/* Folds the signal whose first entry is `from`, so that references from `phase` on start a block. */
+static void NAME(fold)(const struct NAME(match) *restrict job, int64_t from, const struct NAME(folded) *restrict to) {
+    const int64_t nx = job->shape[2], size = job->shape[0] * job->shape[1] * nx;
+    for (int64_t q = 0; q < job->parts; q++)
+        for (int64_t j = 0; j < APART; j++) {
+            real *restrict line = to->x + (q * APART + j) * to->blocks;
+            for (int64_t b = 0; b < to->blocks; b++) {
+                const int64_t i = (b - 1) * APART + j + to->phase;
+                line[b] = i >= 0 && i < nx ? job->x[q * size + from + i] : 0;
+            }
+        }
+}
+
+/* Sets sums[b] to the squared differences between block `first` + b and what lies `offset` entries after it. Beyond
+   `count` blocks, up to four vectors of sums are set to anything. */
+static void NAME(block_differences)(const struct NAME(folded) *restrict signal, int64_t parts, int64_t first,
+                                    int64_t count, int64_t offset, real *restrict sums) {
+    for (int64_t b = 0; b < count; b += 4 * LANES) {
+        NAME(lanes) all[4] = {{0}};
+        for (int64_t q = 0; q < parts; q++)
+            for (int64_t j = 0; j < APART; j++) {
+                const int64_t there = j + offset + APART * signal->blocks; /* not negative */
+                const real *from = signal->x + (q * APART + j) * signal->blocks + first + b;
+                const real *to = signal->x + (q * APART + there % APART) * signal->blocks + first + b +
+                                 (there / APART - signal->blocks);
+                UNROLL
+                for (int c = 0; c < 4; c++) {
+                    const NAME(lanes) d = AT(from[c * LANES]) - AT(to[c * LANES]);
+                    all[c] += d * d;
+                }
+            }
+        UNROLL
+        for (int c = 0; c < 4; c++) AT(sums[b + c * LANES]) = all[c];
+    }
+}
+
+/* Finds the nearest patches of `count` references of a signal, APART entries from one to the next, the first of which is
+   at column xs[0]. `origin` is the first entry of the signal. */
+static void NAME(match_run)(const struct NAME(match) *restrict job, int64_t origin, const struct NAME(folded) *signal,
+                            int64_t count, const int64_t *restrict xs, int64_t candidates,
+                            const int64_t *restrict offsets, real *restrict sums, real *restrict farthest,
+                            real *restrict nearest, int32_t *restrict places) {
+    const int64_t room = job->shape[2] - job->patch[2], block = (xs[0] - signal->phase) / APART + 1;
+    for (int64_t o = 0; o < candidates; o++) {
+        const int64_t dx = offsets[3 * o + 2];
+        if (offsets[3 * o] || offsets[3 * o + 1] || dx < -room || dx > room) continue;
+        /* References whose counterpart exists. */
+        const int64_t first = xs[0] + dx < 0 ? (APART - 1 - xs[0] - dx) / APART : 0;
+        const int64_t last = xs[count - 1] + dx > room ? count - (xs[count - 1] + dx - room + APART - 1) / APART : count;
+        if (first >= last) continue;
+        NAME(block_differences)(signal, job->parts, block + first, last - first + 3, dx, sums);
+        for (int64_t r = 0; r < last - first; r++) sums[r] = (sums[r] + sums[r + 1]) + (sums[r + 2] + sums[r + 3]);
+        NAME(compare)(last - first, sums, xs + first, origin + dx, farthest + first, nearest + first * MEMBERS,
+                      places + first * MEMBERS);
+    }
+}
+
+/* Finds the nearest patches of all references in signals: rows of the data, with patches of 4 APART entries along x. */
+static void NAME(match_signals)(const struct NAME(match) *restrict job, int64_t candidates, const int64_t *offsets,
+                                real *scratch, struct NAME(scratch) some, int32_t *places) {
+    const int64_t nx = job->shape[2];
+    for (int64_t r = 0; r < job->rows; r++) {
+        const int64_t origin = (job->starts[2 * r] * job->shape[1] + job->starts[2 * r + 1]) * nx;
+        for (int64_t first = 0, last; first < job->columns; first = last) {
+            for (last = first + 1; last < job->columns && job->xs[last] == job->xs[last - 1] + APART;) last++;
+            const struct NAME(folded) signal = {nx / APART + FOLDED_MARGIN, job->xs[first] % APART, scratch};
+            NAME(fold)(job, origin, &signal);
+            const int64_t list = r * job->columns + first;
+            NAME(match_run)(job, origin, &signal, last - first, job->xs + first, candidates, offsets,
+                            scratch + job->parts * APART * signal.blocks, some.farthest + list,
+                            some.nearest + list * MEMBERS, places + list * MEMBERS);
+        }
+    }
+}
+
+#undef AT
+#undef LANES
+
 /* Finds the nearest patches of the references at all rows (starts[2 r], starts[2 r + 1]) and ascending columns xs.
 
    places[(r columns + c) MEMBERS + k] is set to the k-th nearest patch, named by the index of its first entry in one
    part. x holds `parts` arrays of shape nz x ny x nx. Distances are sums of squared differences over patches of
    pz x py x px entries in all parts; px is a power of 2. `offsets` holds (dz, dy, dx) per candidate, (0, 0, 0) first;
-   earlier ones win ties. Scratch: `sums` of 3 nx + columns entries, `nearest` of rows * columns * (MEMBERS + 1). */
+   earlier ones win ties. Scratch: `sums` of 3 nx + columns entries, of patches with px = 64 of (parts + 1) (nx + APART
+   FOLDED_MARGIN); `nearest` of rows * columns * (MEMBERS + 1). */
 EXPORT void NAME(match_patches)(int64_t parts, const int64_t *shape, const int64_t *patch, const real *x, int64_t rows,
                                 const int64_t *starts, int64_t columns, const int64_t *xs, int64_t candidates,
                                 const int64_t *offsets, real *sums, real *nearest, int32_t *places) {
@@ -166,7 +266,10 @@ EXPORT void NAME(match_patches)(int64_t parts, const int64_t *shape, const int64
         for (int64_t k = i * MEMBERS; k < (i + 1) * MEMBERS; k++) nearest[k] = INFINITY, places[k] = (int32_t)at;
         some.farthest[i] = INFINITY;
     }
-    for (int64_t o = 0; o < candidates; o++) NAME(match_offset)(&job, offsets + 3 * o, some, places);
+    if (patch[2] == 4 * APART)
+        NAME(match_signals)(&job, candidates, offsets, sums, some, places);
+    else
+        for (int64_t o = 0; o < candidates; o++) NAME(match_offset)(&job, offsets + 3 * o, some, places);
 }
 
 #endif

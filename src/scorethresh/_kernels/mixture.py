@@ -19,7 +19,10 @@ MAX_ENTRIES = 1 << 34
 
 
 class MixtureFit(NamedTuple):
-    """Probabilities of the means, and of each fit that was made its duality gap and whether it is in the average."""
+    """Probabilities of the means, and of each fit that was made its duality gap and whether it is in the average.
+
+    A fit that was given up, because it could not come close, has the gap 0.
+    """
 
     probabilities: Array
     gaps: Array

@@ -17,6 +17,8 @@ Sides = tuple[int, int, int]
 # The same as in the loops: entries of a patch, and patches in a group.
 PATCH_SIZE = 64
 MEMBERS = 32
+# References of signals are so far apart, and vectors may read as many blocks of this length beyond a signal.
+_APART, _FOLDED_MARGIN = 16, 72
 # The lengths of a row of a patch that the loop is made for.
 ROW_LENGTHS = (4, 8, 64)
 # The places of patches are integers of 32 bits.
@@ -66,7 +68,10 @@ def match_patches(
         msg = f"offsets must start with (0, 0, 0) and fit 32 bits, got {offsets.tolist()[:2]} ..."
         raise ValueError(msg)
     places = np.empty((len(rows) * columns.size, MEMBERS), np.int32)
-    sums, nearest = np.empty(3 * x.shape[3] + columns.size, dtype), np.empty((len(places), MEMBERS + 1), dtype)
+    scratch = 3 * x.shape[3] + columns.size
+    if patch[2] == PATCH_SIZE:
+        scratch = (len(x) + 1) * (x.shape[3] + _APART * _FOLDED_MARGIN)
+    sums, nearest = np.empty(scratch, dtype), np.empty((len(places), MEMBERS + 1), dtype)
     loader.call(
         f"match_patches_{dtype.name}",
         *(len(x), np.array(x.shape[1:], np.int64), np.array(patch, np.int64), x),

@@ -241,7 +241,8 @@ INLINE int ALGEBRA(group)(const int64_t px, const double limit, const int anothe
         const real term = weights[k] * (real)(derivative * (wide)job->parts);
         real *restrict weight = job->weight + at[k] - job->first;
         real *restrict divergence = job->divergence + at[k] - job->first;
-        for (int64_t j = 0; j < px; j++) weight[j] += weights[k], divergence[j] += term;
+        /* Of long rows the first entry only: see `spread`. */
+        for (int64_t j = 0; j < (px == SIZE ? 1 : px); j++) weight[j] += weights[k], divergence[j] += term;
     }
     for (int64_t q = 0; q < job->parts + job->followers; q++) {
         const real mean = ALGEBRA(gather)(px, job->data + q * job->size, at, job->rows, y);

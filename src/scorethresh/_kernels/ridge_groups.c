@@ -96,9 +96,10 @@ EXPORT void NAME(ridge_groups)(int64_t parts, int64_t followers, const int64_t *
         NAME(groups_of)(8, &job, groups, places);
     else
         NAME(groups_of)(64, &job, groups, places);
-    /* So far the weights and divergences of a patch are in its first row. */
+    /* So far the weights and divergences of a patch are in its first row, or in its first entry if it has one row. */
     real *sums[2] = {weight, divergence};
     for (int i = 0; i < 2; i++) {
+        if (patch[2] == SIZE) NAME(spread)(length, SIZE, 1, sums[i]);
         NAME(spread)(length, patch[1], shape[2], sums[i]);
         NAME(spread)(length, patch[0], shape[1] * shape[2], sums[i]);
     }
@@ -116,6 +117,8 @@ EXPORT void NAME(ridge_signals)(int64_t signals, int64_t size, int64_t followers
         job.level = levels[r];
         NAME(groups_of)(SIZE, &job, groups, places + r * groups * MEMBERS);
     }
+    NAME(spread)(length, SIZE, 1, weight); /* no patch reaches into the next signal */
+    NAME(spread)(length, SIZE, 1, divergence);
 }
 
 #endif

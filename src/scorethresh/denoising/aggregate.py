@@ -14,6 +14,9 @@ from ..risk.estimate import Estimate
 from ..risk.monte_carlo import inner
 from .batch import Batch
 
+# Weights are multiples of one over this, a power of 2, so that their sum is exactly 1.
+WEIGHT_STEPS = 1 << 24
+
 
 def least_risk_weights(batch: Batch, values: Sequence[Floats], divergences: Sequence[float]) -> Array:
     """Return the weights, non-negative and of sum 1, of the blend of least estimated risk.
@@ -61,23 +64,41 @@ def simplex_minima(gram: Array, divergences: Array) -> Array:
     exponents = -np.frexp(np.trace(gram, axis1=1, axis2=2))[1]
     gram, divergences = np.ldexp(gram, exponents[:, None, None]), np.ldexp(divergences, exponents[:, None])
     best, least = np.full((problems, count), 1 / count), np.full(problems, np.inf)
-    for chosen in itertools.chain.from_iterable(itertools.combinations(range(count), n + 1) for n in range(count)):
-        index = list(chosen)
-        part, pull = gram[:, index][:, :, index], divergences[:, index]
-        # The stationary point under sum(a) = 1, with a Lagrange multiplier as the last unknown.
-        system = np.ones((problems, len(index) + 1, len(index) + 1))
-        system[:, :-1, :-1] = part
-        system[:, -1, -1] = 0
-        right = np.append(-pull, np.ones((problems, 1)), axis=1)[..., None]
-        # The shortest solution, where experts are alike.
-        inverse = np.linalg.pinv(system, rcond=np.finfo(np.float64).eps * len(system[0]), hermitian=True)
-        a = (inverse @ right)[:, :-1, 0]
-        risk = (a * ((part @ a[..., None])[..., 0] + 2 * pull)).sum(axis=1)
-        better = (a.min(axis=1) >= 0) & (np.abs(a.sum(axis=1) - 1) < 1e-6) & (risk < least)
-        least[better] = risk[better]
+    rows = np.arange(problems)
+    for size in range(1, count + 1):
+        sets = np.array(list(itertools.combinations(range(count), size)))
+        part = gram[:, sets[:, :, None], sets[:, None, :]]
+        pull = divergences[:, sets]
+        a = _stationary_points(part, pull)
+        risk = (a * ((part @ a[..., None])[..., 0] + 2 * pull)).sum(axis=-1)
+        risk[(a.min(axis=-1) < 0) | (np.abs(a.sum(axis=-1) - 1) >= 1e-6)] = np.inf
+        chosen = risk.argmin(axis=1)
+        better = np.flatnonzero(risk[rows, chosen] < least)
+        chosen = chosen[better]
+        least[better] = risk[better, chosen]
         best[better] = 0
-        best[np.ix_(better, index)] = a[better]
-    return best
+        best[better[:, None], sets[chosen]] = a[better, chosen]
+    # Without their last digits, which differ with the order of sums: patches that look alike would magnify that.
+    out: Array = np.rint(best * WEIGHT_STEPS) / WEIGHT_STEPS
+    out[np.arange(problems), out.argmax(axis=1)] += 1 - out.sum(axis=1)
+    return out
+
+
+def _stationary_points(gram: Array, divergences: Array) -> Array:
+    """Return the stationary points under ``sum(a) = 1`` of many problems, along the first axes.
+
+    The last unknown of the equations is a Lagrange multiplier. Of experts that are alike it is the shortest solution.
+    """
+    size = divergences.shape[-1]
+    if size == 1:
+        return np.ones(divergences.shape)
+    system = np.ones((*divergences.shape[:-1], size + 1, size + 1))
+    system[..., :-1, :-1] = gram
+    system[..., -1, -1] = 0
+    right = np.append(-divergences, np.ones((*divergences.shape[:-1], 1)), axis=-1)[..., None]
+    inverse = np.linalg.pinv(system, rcond=np.finfo(np.float64).eps * (size + 1), hermitian=True)
+    a: Array = (inverse @ right)[..., :-1, 0]
+    return a
 
 
 def blend_values(weights: Sequence[float], values: Sequence[Floats]) -> Floats:

@@ -16,7 +16,7 @@ from .._validate import AssumptionWarning
 from ..noise.named import as_noise
 from ..risk.estimate import Estimate
 from ..risk.mixture_rows import MOST_ENTRIES
-from ..risk.prediction import RiskSums
+from ..risk.prediction import RiskSums, risk_sums
 from .batch import joined_batches
 from .experts.decisions import EntryDecisions
 from .layout import Layout, read_layout
@@ -25,7 +25,7 @@ from .plan import Plan, PlanOptions, fit_plan
 from .result import Denoised
 from .rows import Found, QuickDecisions, Row, ScoreDecisions, can_be_together, denoise_together, finished, is_plain
 from .stabilise import stabilise
-from .tiles import tile_risk
+from .tiles import entry_risk
 from .verdict import judge
 
 # Samples that share their thresholds at most, for the sake of memory.
@@ -226,7 +226,8 @@ def _applied(plans: Sequence[Plan], rows: Sequence[Row]) -> list[Found]:
         whole = tuple(slice(0, n) for n in shape)
         for channel, (value, divergence) in enumerate((e.value[k], e.divergence[k]) for e in estimates):
             spread = np.broadcast_to(divergence, shape)
-            sums += tile_risk(row.values[channel], value, spread, back, channel, whole).sums
+            risk = entry_risk(row.values[channel], value, spread, back, channel, whole)
+            sums += risk_sums(risk.risk, risk.divergence, risk.weight)
         restored = back.restore(np.stack([estimate.value[k] for estimate in estimates]))
         prediction = back.predict(sums, back.entry_sums(restored), plans[0].filter_ratio)
         verdict = judge(row.chosen, back, row.values[0], estimates[0].value[k]).with_prediction(prediction)

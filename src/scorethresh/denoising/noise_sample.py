@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from .._arrays import Floats, working_precision
 from .._threads import thread_map
 from ..noise.auto import MOST_CHANNELS
+from ..noise.medians import difference_level
 from ..noise.outliers import SIDE, find_outliers
-from ..noise.windows import difference_level
 from .crops import CROP_SIDE
 from .layout import Layout
 from .places import Place, tiles_of, widened

@@ -12,7 +12,7 @@ import numpy as np
 from .._arrays import Floats
 from ..frames.padding import fill_gaps
 from ..noise.covariance import Covariance
-from ..risk.monte_carlo import divergence_ratio
+from ..risk.monte_carlo import divergence_ratio, inner
 from .batch import Batch
 
 # The step of the Monte Carlo derivative, over the noise. Larger ones blur jumps of the pilot, smaller ones see few. 0.1
@@ -61,6 +61,11 @@ class Probe:
         """That part, moved by a small step ahead along the direction; behind as well, if it is small."""
         step: Floats = self.y.dtype.type(PROBE_STEP) * self.direction
         return [self.y + step, self.y - step] if self.y.size <= BOTH_WAYS else [self.y + step]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the direction and the data agree in sign, on the whole. For -y it does not."""
+        return inner(self.direction, self.y) >= 0
 
     @property
     def has_gaps(self) -> bool:

@@ -15,7 +15,7 @@ from .._arrays import Floats
 from .._validate import Array
 from ..frames.signal_windows import SignalWindows
 from ..noise.covariance import White
-from ..risk.monte_carlo import LARGEST_RATIO, LEAST_RATIO, inner
+from ..risk.monte_carlo import LARGEST_RATIO, LEAST_RATIO
 from .aggregate import simplex_minima
 from .batch import Batch
 from .experts.bands import BandThresholds, FrameNoise
@@ -27,7 +27,7 @@ from .plan import BLEND_RATIOS, Plan, PlanOptions
 from .probe import PROBE_STEP, Probe
 from .refine import Refinement
 from .row_bands import RowBands, apply_row_bands, fit_row_bands
-from .row_patches import RowSteps, run_row_steps
+from .row_patches import run_row_steps
 
 
 class RowEstimates(NamedTuple):
@@ -38,7 +38,8 @@ class RowEstimates(NamedTuple):
 
     def total_divergence(self) -> Array:
         """Return the divergence of every row, summed over its entries."""
-        return np.array([row.sum(dtype=np.float64) for row in np.broadcast_to(self.divergence, self.value.shape)])
+        total: Array = np.broadcast_to(self.divergence, self.value.shape).sum(axis=1, dtype=np.float64)
+        return total
 
 
 class RowPlans(NamedTuple):
@@ -138,12 +139,12 @@ class RowBlend:
         out = np.ones((len(still.pilot), len(still.values)))
         for k, (some, pilot) in enumerate(zip(self.windows, still.pilot_coefficients, strict=True), bands):
             control = some.guided(some.coefficients(self.probe), pilot, STRENGTH).value
-            out[:, k] = self._ratios([local.values[k] for local in moved], control)
+            change = (moved[0].values[k] - moved[1].values[k]) / control.dtype.type(2 * PROBE_STEP)
+            out[:, k] = self._ratios(change, control)
         return out
 
-    def _ratios(self, moved: Sequence[Floats], control: Floats) -> Array:
+    def _ratios(self, change: Floats, control: Floats) -> Array:
         """Return the derivative along the probe over that of a control, both projected onto it, of every row."""
-        change = (moved[0] - moved[1]) / control.dtype.type(2 * PROBE_STEP)
         shown, expected = (inner_rows(np.broadcast_to(self.probe, some.shape), some) for some in (change, control))
         ratios: Array = np.clip(shown / np.maximum(expected, 1e-300), LEAST_RATIO, LARGEST_RATIO)
         return ratios
@@ -153,13 +154,14 @@ class RowBlend:
         patches = PATCHES[1]
         probe = np.broadcast_to(self.probe, y.shape)
         steps = run_row_steps(patches, y, local.value, noise=probe)
+        # On one side, as `fit_refinement` does.
+        ahead = (inner_rows(probe, y) >= 0)[:, None]
         move = y.dtype.type(PROBE_STEP) * self.probe
-        moved: list[RowSteps] = [
-            run_row_steps(patches, data, pilot, levels=steps.levels)
-            for data, pilot in zip((y + move, y - move), pilots, strict=True)
-        ]
+        data, pilot = np.where(ahead, y + move, y - move), np.where(ahead, *pilots)
+        moved = run_row_steps(patches, data, pilot, levels=steps.levels).value
+        change = np.where(ahead, moved - steps.value, steps.value - moved) / y.dtype.type(PROBE_STEP)
         corrections = np.ones((len(y), 2))
-        corrections[:, 1] = self._ratios([some.value for some in moved], steps.response)
+        corrections[:, 1] = self._ratios(change, steps.response)
         both = [local, RowEstimates(steps.value, steps.divergence)]
         divergences = [c * e.total_divergence() for c, e in zip(corrections.T, both, strict=True)]
         weight = least_risk_rows(y, [e.value for e in both], divergences)[:, 1]
@@ -221,5 +223,6 @@ def blend_row_estimates(weights: Array, corrections: Array, estimates: Sequence[
 
 
 def inner_rows(a: Floats, b: Floats) -> Array:
-    """Return the sum of ``a * b`` of every row: one by one, so that it is rounded as that of one signal is."""
-    return np.array([inner(*pair) for pair in zip(a, b, strict=True)])
+    """Return the sum of ``a * b`` of every row, in double precision, as `inner` does of one signal."""
+    out: Array = np.einsum("ij,ij->i", a, b, dtype=np.float64)
+    return out

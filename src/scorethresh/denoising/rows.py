@@ -17,6 +17,7 @@ from ..noise.covariance import White
 from ..risk.curve import RiskCurve
 from ..risk.methods import Mixture, as_method
 from ..risk.mixture_rows import MOST_ENTRIES, choose_rows
+from ..risk.prediction import risk_sums
 from ..select.many import is_hashable
 from ..select.threshold import risk_curve
 from .experts.bands import BandThresholds, FrameNoise
@@ -26,7 +27,7 @@ from .local import LocalExperts
 from .plan import BANDS_RATIOS, Plan, PlanOptions
 from .row_bands import fit_row_bands
 from .row_plans import RowBlend
-from .tiles import tile_risk
+from .tiles import entry_risk
 from .verdict import NO_NOISE, judge
 from .way_back import WayBack
 
@@ -73,7 +74,11 @@ class ScoreDecisions(EntryDecisions):
 
     def default_curve(self, c: Floats, thresholds: Array, sigma: float) -> RiskCurve:
         """Return the risk at thresholds."""
-        return risk_curve(c, thresholds, sigma=sigma, rule=self.rule, method="score")
+        if thresholds.size == 1 and np.isinf(thresholds[0]):  # nothing is left, and nothing varies
+            risk = np.atleast_1d(np.square(c, dtype=np.float64).sum() - c.size * sigma**2)
+            return RiskCurve(thresholds, risk, np.zeros(1), np.zeros(1), c.size, sigma)
+        # Entries side by side are read as they are; others would be sorted first.
+        return risk_curve(np.ascontiguousarray(c), thresholds, sigma=sigma, rule=self.rule, method="score")
 
 
 def can_be_together(options: PlanOptions, row: Any) -> bool:
@@ -141,7 +146,8 @@ def finished(row: Row, value: Floats, divergence: Floats, plan: Plan) -> Found:
     """Return a sample in its own units, with its prediction."""
     back = row.back
     whole = tuple(slice(0, n) for n in value.shape[1:])
-    sums = tile_risk(row.values[0], value, divergence, back, 0, whole).sums
+    risk = entry_risk(row.values[0], value, divergence, back, 0, whole)
+    sums = risk_sums(risk.risk, risk.divergence, risk.weight)
     restored = back.restore(value[None])
     prediction = back.predict(sums, back.entry_sums(restored), plan.filter_ratio)
     verdict = judge(row.chosen, back, row.values[0], value).with_prediction(prediction)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -113,6 +113,21 @@ def tile_risk(
 
     `tile` is its place in the data of the way back, `place` that in the whole, if these are a part of it.
     """
+    risk, each, variance, weight = entry_risk(y, value, divergence, back, channel, tile)
+    return TileRisk(risk_sums(risk, each, weight), block_sums(place or tile, risk, each, variance, weight))
+
+
+class EntryRisk(NamedTuple):
+    """Of every entry, (*shape), in units of the noise: risk, divergence and noise variance; and its weight."""
+
+    risk: Floats
+    divergence: Floats
+    variance: Any
+    weight: Any
+
+
+def entry_risk(y: Floats, value: Floats, divergence: Floats, back: WayBack, channel: int, tile: Place) -> EntryRisk:
+    """Return the risk of a tile entry by entry; see `tile_risk`."""
     difference = y - value
     risk = np.square(difference, out=difference).sum(axis=0, dtype=np.float64)
     del difference
@@ -121,4 +136,4 @@ def tile_risk(
     each = divergence * factor
     risk -= variance
     risk += 2 * each
-    return TileRisk(risk_sums(risk, each, weight), block_sums(place or tile, risk, each, variance, weight))
+    return EntryRisk(risk, each, variance, weight)

@@ -16,6 +16,7 @@ from .camera import MOST_BELOW, CameraNoise
 from .clipping import find_clip_limits, near_clip_limits
 from .concentration import varies_too_little
 from .level import sample_level
+from .medians import difference_level
 from .models import CorrelatedNoise, PoissonNoise, WhiteNoise
 from .outliers import SIDE, find_outliers
 from .rician import RicianNoise
@@ -23,7 +24,7 @@ from .speckle import SpeckleNoise
 from .stabilisers import Stabiliser
 from .variance_line import VarianceLine, fit_variance_line
 from .whiteness import Whiteness, whiteness
-from .windows import MIN_LENGTH, difference_level
+from .windows import MIN_LENGTH
 
 # Ratio of powers, by the number of axes, from which noise is called correlated; see `Whiteness`. Lower values find
 # weaker correlations, higher ones are safer under texture and, in signals, under chirps and tones. On 14 development

@@ -17,7 +17,8 @@ from .base import NoiseModel
 from .clipping import find_clip_limits
 from .generalised_anscombe import GeneralisedAnscombe
 from .stabilisers import Stabiliser
-from .variance_line import VarianceLine, fit_variance_line, fit_variances
+from .variance_fit import fit_variances
+from .variance_line import VarianceLine, fit_variance_line
 from .windows import TINY
 
 __all__ = ["CameraNoise"]

@@ -8,16 +8,17 @@ coefficients of windows, where few hold everything (waves).
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._arrays import Floats
 from .._validate import Array
-from .covariance import Covariance
-from .repeated import rounding_step
+from .covariance import Covariance, White
+from .repeats import rounding_step
 from .windows import Cut, dct_filters, overlapping, relative_frequencies, squared_sine
 
 # Half the widths of the intervals, in standard deviations. They catch 0.20 and 0.38 of the noise. Wider ones leave less
@@ -44,17 +45,20 @@ MOST_ENTRIES = 1 << 18
 
 
 class _Share(NamedTuple):
-    """The share that the interval catches, that of noise alone, and the number of independent combinations."""
+    """The share that the interval catches, that of noise alone, and the number of independent combinations.
 
-    caught: float
+    The first and the last may be arrays, of one entry per set of combinations.
+    """
+
+    caught: Any
     noise: float
-    size: float
+    size: Any
 
     @property
-    def excess(self) -> float:
-        """What is left of the difference after margin and chance."""
+    def is_too_large(self) -> bool:
+        """Whether the difference is more than margin and chance, in any set."""
         most = min(MOST_RATIO * self.noise, 1.0)
-        return self.caught - most - CAUTION * math.sqrt(most * (1 - most) / max(self.size, 1))
+        return bool(np.any(self.caught - most > CAUTION * np.sqrt(most * (1 - most) / np.maximum(self.size, 1))))
 
 
 def varies_too_little(y: Floats, covariance: Covariance) -> bool:
@@ -77,7 +81,7 @@ def varies_too_little(y: Floats, covariance: Covariance) -> bool:
     shares = [*_of_windows(y, covariance)]
     if not math.isnan(step):  # values do not repeat at uneven steps
         shares += [s for axis in range(y.ndim) for lag in LAGS for s in _of_differences(y, axis, lag, covariance, step)]
-    return any(share.excess > 0 for share in shares)
+    return any(share.is_too_large for share in shares)
 
 
 def middle(shape: tuple[int, ...]) -> tuple[slice, ...]:
@@ -87,6 +91,14 @@ def middle(shape: tuple[int, ...]) -> tuple[slice, ...]:
     return tuple(slice(start, min(start + side, n)) for start, n in zip(starts, shape, strict=True))
 
 
+def _difference_level(ndim: int, axis: int, lag: int, covariance: Covariance) -> float:
+    """Return the noise level of differences of neighbours."""
+    difference = np.zeros((1, lag + 1))
+    difference[0, [0, -1]] = 1.0, -1.0
+    filters = [difference if k == axis else np.ones((1, 1)) for k in range(ndim)]
+    return math.sqrt(float(covariance.filter_variances(filters).item()))
+
+
 def _of_differences(y: Floats, axis: int, lag: int, covariance: Covariance, step: float) -> Iterator[_Share]:
     """Yield the shares of small differences of neighbours. Rounding leaves multiples of a step."""
     along = np.moveaxis(y, axis, 0)
@@ -94,10 +106,7 @@ def _of_differences(y: Floats, axis: int, lag: int, covariance: Covariance, step
     size = distances.size - np.count_nonzero(np.isnan(distances))
     if not size:
         return
-    difference = np.zeros((1, lag + 1))
-    difference[0, [0, -1]] = 1.0, -1.0
-    filters = [difference if k == axis else np.ones((1, 1)) for k in range(y.ndim)]
-    level = math.sqrt(float(covariance.filter_variances(filters).item()))
+    level = kept(_difference_level, covariance)(y.ndim, axis, lag, covariance)
     for half_width in HALF_WIDTHS:
         width = half_width * level
         if step:
@@ -108,27 +117,57 @@ def _of_differences(y: Floats, axis: int, lag: int, covariance: Covariance, step
 def _of_windows(y: Floats, covariance: Covariance) -> Iterator[_Share]:
     """Yield the shares of small coefficients of tapered windows, weighted by their variances; none if too few."""
     sides = tuple(min(BLOCK_SIDES[y.ndim], n) for n in y.shape)
+    if max(sides) == 1:  # such windows hold no frequency but 0
+        return
     cut = overlapping(y, range(y.ndim), sides)
     overlap = max(cut.windows(y).size / y.size, 1.0)
-    filters = [rows * squared_sine(side) for rows, side in zip(dct_filters(sides), sides, strict=True)]
-    variance = covariance.filter_variances(filters).T.ravel()
-    limits = [(half_width * np.sqrt(variance)).astype(y.dtype) for half_width in HALF_WIDTHS]
-    windows, caught = 0, np.zeros((len(limits), variance.size), np.int64)
-    for coefficients in _coefficients(y, cut, filters):
+    read = kept(_tapered_windows, covariance)(sides, covariance, y.dtype)
+    windows, caught = 0, np.zeros((len(read.limits), read.limits[0].size), np.int64)
+    for coefficients in _coefficients(y, cut, read.filters):
         windows += int(np.count_nonzero(~np.isnan(coefficients[:, 0])))
         magnitudes = np.abs(coefficients, out=coefficients)
-        for out, limit in zip(caught, limits, strict=True):
+        for out, limit in zip(caught, read.limits, strict=True):
             out += np.add.reduce(magnitudes <= limit, axis=0, dtype=np.int32)
     if windows < MIN_WINDOWS * overlap:
         return
-    frequency = relative_frequencies(sides).T.ravel()
-    weight = np.where(frequency >= MIN_FREQUENCY, variance, 0.0)
     # A taper makes neighbouring coefficients depend on each other: about 3/2 per axis count as one.
     independent = windows / overlap / 1.5**y.ndim
-    for chosen in (weight, *_bands(frequency, weight)):
-        effective = chosen.sum() ** 2 / np.square(chosen).sum()  # coefficients that count as much as equal ones
-        for share, half_width in zip(caught @ chosen / (windows * chosen.sum()), HALF_WIDTHS, strict=True):
-            yield _Share(float(share), _normal_share(half_width), independent * effective)
+    for shares, half_width in zip(caught @ read.chosen.T / windows, HALF_WIDTHS, strict=True):
+        yield _Share(shares, _normal_share(half_width), independent * read.effective)
+
+
+class _TaperedWindows(NamedTuple):
+    """Filters of every axis, limits of coefficients by half width, and which coefficients are read together.
+
+    `chosen` holds weights of sum 1 in its rows, `effective` how many coefficients count as much as equal ones.
+    """
+
+    filters: list[Floats]
+    limits: list[Floats]
+    chosen: Array
+    effective: Array
+
+
+def _tapered_windows(sides: tuple[int, ...], covariance: Covariance, dtype: np.dtype[Any]) -> _TaperedWindows:
+    """Return what is read in windows of noise."""
+    filters = [rows * squared_sine(side) for rows, side in zip(dct_filters(sides), sides, strict=True)]
+    variance = covariance.filter_variances(filters).T.ravel()
+    limits = [(half_width * np.sqrt(variance)).astype(dtype) for half_width in HALF_WIDTHS]
+    frequency = relative_frequencies(sides).T.ravel()
+    weight = np.where(frequency >= MIN_FREQUENCY, variance, 0.0)
+    chosen = np.stack([weight, *_bands(frequency, weight)])
+    chosen /= chosen.sum(axis=1, keepdims=True)
+    return _TaperedWindows([rows.astype(dtype) for rows in filters], limits, chosen, 1 / np.square(chosen).sum(axis=1))
+
+
+def kept(function: Callable[..., Any], covariance: Covariance) -> Callable[..., Any]:
+    """Return a function of a covariance that remembers its results, if the covariance is white; else the function."""
+    return _remembered(function) if isinstance(covariance, White) else function
+
+
+@functools.cache
+def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+    return functools.lru_cache(maxsize=32)(function)
 
 
 def _bands(frequency: Array, weight: Array) -> Iterator[Array]:
@@ -140,12 +179,12 @@ def _bands(frequency: Array, weight: Array) -> Iterator[Array]:
             yield band.astype(float)
 
 
-def _coefficients(y: Floats, cut: Cut, filters: list[Array]) -> Iterator[Floats]:
+def _coefficients(y: Floats, cut: Cut, filters: list[Floats]) -> Iterator[Floats]:
     """Yield what separable filters make of windows, (windows, filters), the filters of the first axis side by side.
 
     Windows that start in the same row come together: they share work, and fit into the cache. A NaN fills its windows.
     """
-    first, *others = (rows.astype(y.dtype) for rows in filters)
+    first, *others = filters
     if not others:
         yield cut.windows(y) @ first.T
         return

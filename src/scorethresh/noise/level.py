@@ -13,18 +13,12 @@ from .._arrays import Floats, working_precision
 from .._lazy_data import lazy_module
 from .._validate import Array
 from .clipping import NEAR_DISTANCE, find_clip_limits
+from .medians import median_level
 from .mixed_differences import MIN_NOISY_SHARE, mixed_readings, nonzero_reading, pair_differences
 from .peaks import difference_readings, limit_readings
-from .repeated import has_few_values, rounding_step
+from .repeats import has_few_values, rounding_step
 from .texture import MEDIAN_ERROR, MIN_FLAT_WINDOWS, Reading, flat_readings
-from .windows import (
-    WindowSet,
-    is_constant,
-    median_level,
-    normalise,
-    relative_frequencies,
-    window_set,
-)
+from .windows import WindowSet, is_constant, normalise, relative_frequencies, window_set
 
 __all__ = ["estimate_sigma"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arrays import Floats, slabs
-from .windows import MEDIAN_OF_NORMAL
+from .medians import MEDIAN_OF_NORMAL
 
 # How far from the median of its neighbourhood an entry must lie, over the local noise. Normal noise of 1e9 entries
 # reaches 6.1; one below 8 is hard to tell from a faint star, and does little harm.

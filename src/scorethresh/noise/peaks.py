@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._arrays import Floats, slabs
 from .._normal import phi
@@ -126,7 +127,7 @@ def _peak(magnitudes: Floats, dependence: float) -> _Peak | None:
     least = max(MIN_PEAK_COUNT, math.ceil(MIN_PEAK_SHARE * values.size))
     if values.size <= least:
         return None
-    counts = np.searchsorted(values, values[np.geomspace(least, values.size - 1, TRIED).astype(int)])
+    counts = np.searchsorted(values, values[_tried(least, values.size - 1)])
     counts = np.unique(counts[counts >= least])
     inside, outside = (values[at].astype(np.float64) for at in (counts - 1, counts))
     limit, gap = (inside + outside) / 2, outside - inside
@@ -146,6 +147,12 @@ def _peak(magnitudes: Floats, dependence: float) -> _Peak | None:
     relative = (u[best] / wider[best] - 1) / CONFIDENCE
     share = float(np.interp(ratio[place], table.ratio, table.share))
     return _Peak(Reading(level, (MEDIAN_ERROR / relative) ** 2), counts[place] / share)
+
+
+@functools.lru_cache(maxsize=16)
+def _tried(least: int, last: int) -> NDArray[np.int64]:
+    """Return the numbers of values that are tried as a peak."""
+    return np.geomspace(least, last, TRIED).astype(np.int64)
 
 
 @functools.cache

@@ -15,7 +15,8 @@ from .._validate import Array
 from .base import NoiseModel
 from .level import sample_level
 from .magnitude import MagnitudeTransform, magnitude_tables
-from .variance_line import EXCESS, OUTLYING, fit_variance_line
+from .variance_fit import OUTLYING
+from .variance_line import EXCESS, fit_variance_line
 
 __all__ = ["RicianNoise"]
 

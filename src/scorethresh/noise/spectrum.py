@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from .._arrays import along
 from .._validate import Array
 from .covariance import Stationary
+from .medians import MEDIAN_OF_NORMAL
 from .texture import FLAT_SHARE, MIN_FLAT_WINDOWS, excess_variability, split_texture
 from .windows import (
-    MEDIAN_OF_NORMAL,
     TINY,
     WindowSet,
     dct_filters,

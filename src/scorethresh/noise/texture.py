@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._arrays import Floats
 from .._validate import Array
+from .medians import quantiles
 from .windows import TINY, WindowSet, frequency_sums, relative_frequencies
 
 # Relative standard error of a level told by the median of n magnitudes, times the root of n.
@@ -83,7 +84,7 @@ def excess_variability(power: Array, count: float) -> float:
     E. B. Wilson and M. M. Hilferty, The distribution of chi-square, Proceedings of the National Academy of Sciences 17
     (1931) 684-688, doi:10.1073/pnas.17.12.684.
     """
-    low, high = np.quantile(np.log(np.maximum(power, TINY)), [0.2, 0.8])
+    low, high = quantiles(np.log(np.maximum(power, TINY)), (0.2, 0.8))
     v = 2 / (9 * count)
     half = NORMAL_QUANTILE_80 * math.sqrt(v)
     expected = 3 * math.log((1 - v + half) / (1 - v - half))

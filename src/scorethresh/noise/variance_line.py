@@ -7,7 +7,6 @@ proportional to the squared mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,10 +16,12 @@ from numpy.typing import NDArray
 from .._arrays import Floats, working_precision
 from .._validate import Array
 from .clipping import NEAR_DISTANCE, find_clip_limits
+from .medians import median_level
 from .texture import Reading, flat_readings
-from .windows import TINY, WindowSet, median_level, relative_frequencies, window_set
+from .variance_fit import fit_variances
+from .windows import TINY, WindowSet, relative_frequencies, window_set
 
-__all__ = ["VarianceFit", "VarianceLine", "fit_variance_line", "fit_variances"]
+__all__ = ["VarianceLine", "fit_variance_line"]
 
 # Sides of the windows, and the lowest relative frequency that is read in them, by the number of long axes. Windows are
 # those of `estimate_sigma`; signals use the shortest only, because a long window has no one mean.
@@ -43,12 +44,8 @@ SCATTERED_OVERLAP = 0.25
 CLIP_ROUNDS = 2
 # Relative scatter of the variances about their line, by texture, that is counted beside the sampling error.
 EXCESS = 0.05
-# Standard errors beyond which a reading counts little: Cauchy's weight. Texture makes some readings far too large.
-OUTLYING = 2.0
 # Largest binary exponent of the data: third powers of larger ones leave the range of doubles.
 MOST_EXPONENT = 330
-# Rounds of reweighting; the change after 10 is below 1e-3 of a standard error.
-ROUNDS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,14 +116,6 @@ class _Readings(NamedTuple):
     means: Array
     variances: Array
     errors: Array
-
-
-class VarianceFit(NamedTuple):
-    """Coefficients, their covariance and the misfit."""
-
-    coefficients: Array
-    covariance: Array
-    misfit: float
 
 
 def fit_variance_line(y: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> VarianceLine | None:
@@ -214,7 +203,7 @@ def _bins(windows: WindowSet) -> _Readings | None:
         return None
     low_energy = np.square(windows.coefficients[:, (frequency > 0) & ~high]).sum(axis=1)
     order = np.argsort(windows.means, kind="stable")
-    rows = [_bin(windows.some(chosen), low_energy[chosen], high) for chosen in np.array_split(order, bins)]
+    rows = [_bin(windows, chosen, low_energy[chosen], high) for chosen in np.array_split(order, bins)]
     means, variances, errors = (np.array(column) for column in zip(*rows, strict=True))
     used = variances > 0
     if np.count_nonzero(used) < MIN_BINS:
@@ -222,14 +211,16 @@ def _bins(windows: WindowSet) -> _Readings | None:
     return _Readings(means[used], variances[used], errors[used])
 
 
-def _bin(windows: WindowSet, low_energy: Array, high: NDArray[np.bool_]) -> tuple[float, float, float]:
+def _bin(
+    windows: WindowSet, chosen: NDArray[np.intp], low_energy: Array, high: NDArray[np.bool_]
+) -> tuple[float, float, float]:
     """Return mean, variance and the relative standard error of that, of the flattest windows of a bin."""
-    count = max(int(FLAT_SHARE * len(windows.means)), 1)
-    flat = np.argpartition(low_energy, count - 1)[:count]
+    count = max(int(FLAT_SHARE * len(chosen)), 1)
+    flat = chosen[np.argpartition(low_energy, count - 1)[:count]]
     values = windows.coefficients[flat][:, high]
     readings = [Reading(median_level(values), values.size / windows.overlap)]
     if len(windows.block) > 1:
-        readings = list(flat_readings(windows)) or readings
+        readings = list(flat_readings(windows.some(chosen))) or readings
     best = min(readings, key=lambda r: r.level * (1 + 2 / math.sqrt(r.effective_count)))
     error = 2 * RELATIVE_ERROR / math.sqrt(best.effective_count)
     return float(windows.means[flat].mean()), best.level**2, error
@@ -269,66 +260,3 @@ def _line(readings: _Readings, exponent: int) -> VarianceLine:
         variances=variances * unit**2,
         errors=errors,
     )
-
-
-def fit_variances(design: Array, variances: Array, spread: Array, base: Any = 0.0) -> VarianceFit:
-    """Fit ``base + design @ coefficients`` to variances of relative errors `spread`, robustly.
-
-    Parameters
-    ----------
-    design : ndarray, shape (readings, coefficients)
-        Columns to be combined.
-    variances, spread : ndarray
-        Readings and their relative standard errors.
-    base : float or ndarray
-        The part of the variances that is known.
-
-    Returns
-    -------
-    VarianceFit
-        By Gauss-Newton steps on the loss that `fit_variance_line` states.
-    """
-    start = min(_starts(design, variances, base), key=lambda c: _loss(base + design @ c, variances, spread))
-    best, loss = start, _loss(base + design @ start, variances, spread)
-    for _ in range(ROUNDS if loss < math.inf else 0):
-        fitted = base + design @ best
-        r = np.log(variances / fitted) / spread
-        weights = 1 / (1 + (r / OUTLYING) ** 2) / (spread * fitted) ** 2
-        normal = design.T @ (weights[:, None] * design)
-        step = np.linalg.lstsq(normal, design.T @ (weights * fitted * spread * r), rcond=None)[0]
-        shares = (0.5**k for k in range(8))
-        trials = ((best + share * step) for share in shares)
-        better = next((c for c in trials if _loss(base + design @ c, variances, spread) < loss), None)
-        if better is None:
-            break
-        best, loss = better, _loss(base + design @ better, variances, spread)
-    fitted = np.maximum(base + design @ best, TINY)
-    r = np.log(variances / fitted) / spread
-    robust = 1 / (1 + (r / OUTLYING) ** 2)
-    freedom = max(len(r) - design.shape[1], 1)
-    misfit = float((robust * r**2).sum() / robust.sum() * len(r) / freedom)
-    information = design.T @ ((robust / (spread * fitted) ** 2)[:, None] * design)
-    return VarianceFit(best, np.linalg.pinv(information) * max(misfit, 1.0), misfit)
-
-
-def _loss(fitted: Array, variances: Array, spread: Array) -> float:
-    """Return the sum of Cauchy's losses; infinite if the fit is not positive everywhere."""
-    if fitted.min() <= 0:
-        return math.inf
-    return float(np.log1p((np.log(variances / fitted) / spread / OUTLYING) ** 2).sum())
-
-
-def _starts(design: Array, variances: Array, base: Any) -> Iterator[Array]:
-    """Yield a multiple of the first column, and what passes through two readings by the first two columns."""
-    rest = np.maximum(variances - base, TINY)
-    first = np.zeros(design.shape[1])
-    for share in (0.5, 0.9, 1.0):  # the last makes positive what can be
-        first[0] = np.quantile(rest / design[:, 0], share)
-        yield first.copy()
-    for i in range(len(rest) if design.shape[1] > 1 else 0):
-        for j in range(i):
-            pair = [j, i]
-            if design[i, 0] * design[j, 1] != design[i, 1] * design[j, 0]:
-                out = np.zeros(design.shape[1])
-                out[:2] = np.linalg.solve(design[pair][:, :2], rest[pair])
-                yield out

@@ -7,6 +7,7 @@ the power varies from window to window: noise is alike in all of them, texture i
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -18,8 +19,18 @@ from .._validate import Array
 from ..frames.dct import dct_matrix
 from .clipping import NEAR_DISTANCE, find_clip_limits
 from .level import sample_level
+from .medians import quantiles
 from .texture import FLAT_SHARE, MAX_TEXTURE_MEAN, excess_variability
-from .windows import TINY, WindowSet, frequency_sums, normalise, relative_frequencies, squared_sine, window_set
+from .windows import (
+    TINY,
+    WindowSet,
+    frequency_sums,
+    normalise,
+    read_only,
+    relative_frequencies,
+    squared_sine,
+    window_set,
+)
 
 # Sides of the windows by the number of axes, with a taper for signals, so that tones stay at their own frequency.
 BLOCK_SIDES = {1: 128, 2: 8, 3: 4}
@@ -89,8 +100,7 @@ def whiteness(y: Floats) -> Whiteness | None:
     count = max(int(FLAT_SHARES[ndim] * len(energy)), math.ceil(MIN_FLAT[ndim] * windows.overlap))
     if len(energy) < count:
         return None
-    sums = frequency_sums(windows.block).ravel()
-    found = [_compare(windows, energy, count, (sums > 0) & (sums % 2 == half)) for half in (0, 1)]
+    found = [_compare(windows, energy, count, _half(windows.block, half)) for half in (0, 1)]
     plain, bounded, error = np.mean(found, axis=0)
     error *= CAUTION / math.sqrt(2)
     return Whiteness(*(float(np.exp(v)) for v in ((bounded - error).max(), (-plain - error).max(), (plain - error)[1])))
@@ -106,41 +116,65 @@ def _windows(y: Floats) -> WindowSet:
     return windows.away_from(limits, NEAR_DISTANCE * sample_level(y)) if limits else windows
 
 
+@functools.lru_cache(maxsize=32)
 def taper_of(sides: tuple[int, ...]) -> Array | None:
     """Return the taper of a window of a signal; None for images and volumes."""
     if len(sides) > 1:
         return None
     taper = squared_sine(sides[0])
-    out: Array = taper / math.sqrt((taper**2).mean())
-    return out
+    return read_only(taper / math.sqrt((taper**2).mean()))
 
 
-def _compare(windows: WindowSet, energy: Floats, count: int, judging: NDArray[np.bool_]) -> Array:
+class _Band(NamedTuple):
+    """The coefficients of a band, and how many independent ones vary as much in the mean."""
+
+    places: NDArray[np.intp]
+    independent: float
+
+
+class _Half(NamedTuple):
+    """The coefficients that judge how flat a window is, and the bands of those that are read in it."""
+
+    judging: NDArray[np.intp]
+    bands: tuple[_Band, ...]
+
+
+@functools.lru_cache(maxsize=32)
+def _half(block: tuple[int, ...], half: int) -> _Half:
+    """Return the coefficients of a window of which those with even (0) or odd (1) sums of frequencies judge."""
+    sums, frequency = frequency_sums(block).ravel(), relative_frequencies(block).ravel()
+    judging = (sums > 0) & (sums % 2 == half)
+    reading = (frequency > 0) & ~judging
+    bands = [(frequency >= low) & (frequency < end) & reading for low, end in BANDS]
+    found = tuple(_Band(np.flatnonzero(band), _effective_count(block, band)) for band in bands)
+    return _Half(np.flatnonzero(judging), found)
+
+
+def _compare(windows: WindowSet, energy: Floats, count: int, half: _Half) -> Array:
     """Return for the lower and the middle band the log of its power over that of the high band.
 
     Three rows: as it is, less what texture can explain, and the standard error.
     """
-    frequency = relative_frequencies(windows.block).ravel()
-    contrast = np.log1p(energy[:, judging] / np.maximum(np.median(energy[:, judging], axis=0), TINY)).mean(axis=1)
+    judged = energy[:, half.judging]
+    contrast = np.log1p(judged / np.maximum(np.median(judged, axis=0), TINY)).mean(axis=1)
     flat = energy[np.argpartition(contrast, count - 1)[:count]].astype(np.float64)
-    reading = (frequency > 0) & ~judging
-    *lower, high = ((frequency >= low) & (frequency < end) & reading for low, end in BANDS)
+    *lower, high = half.bands
     independent = count / windows.overlap
+    powers = flat.mean(axis=0)
+    highest = _power(powers, high)
     rows = []
     for band in lower:
-        ratio = math.log(_power(flat, band) / _power(flat, high))
-        coefficients = _effective_count(windows.block, band)
-        excess = excess_variability(flat[:, band].mean(axis=1), coefficients)
-        texture = MAX_TEXTURE_MEAN * math.sqrt(max(excess - 1, 0.0) * 2 / coefficients)
-        counts = (_effective_count(windows.block, b) for b in (band, high))
-        variance = 2 * QUARTILE_VARIANCE / independent * sum(1 / count for count in counts)
+        ratio = math.log(_power(powers, band) / highest)
+        excess = excess_variability(flat[:, band.places].mean(axis=1), band.independent)
+        texture = MAX_TEXTURE_MEAN * math.sqrt(max(excess - 1, 0.0) * 2 / band.independent)
+        variance = 2 * QUARTILE_VARIANCE / independent * (1 / band.independent + 1 / high.independent)
         rows.append((ratio, ratio + math.log(max(1 - texture, MIN_SHARE)), math.sqrt(variance)))
     return np.array(rows).T
 
 
-def _power(flat: Array, band: NDArray[np.bool_]) -> float:
+def _power(powers: Array, band: _Band) -> float:
     """Return the lower quartile over the coefficients of a band of their mean powers."""
-    return max(float(np.quantile(flat[:, band].mean(axis=0), 0.25)), TINY)
+    return max(quantiles(powers[band.places], (0.25,))[0], TINY)
 
 
 def _effective_count(block: tuple[int, ...], band: NDArray[np.bool_]) -> float:

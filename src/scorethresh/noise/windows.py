@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -19,12 +19,10 @@ from .._arrays import SLAB_ENTRIES, Floats
 from .._validate import Array
 from ..frames.dct import dct_matrix
 from .clipping import find_clip_limits
-from .repeated import has_repeated_values, sample_entries
+from .repeats import has_repeated_values, sample_of
 
 # Keeps divisions by a power, and its logarithm, finite.
 TINY = float(np.finfo(float).tiny)
-# The median of |Z|, Z standard normal: the median of magnitudes of noise, over this, is its level.
-MEDIAN_OF_NORMAL = 0.6744897501960817
 
 # Entries along the longest axis below which nothing tells noise from signal.
 MIN_LENGTH = 4
@@ -134,26 +132,44 @@ def window_set(
         view = cut.windows(covered, writeable=True)
         view[usable.reshape(view.shape[: y.ndim])] = True
     inside = tuple(range(1, windows.ndim))
-    mixed_means = windows[mixed].mean(axis=inside)
-    if not usable.all():
+    mixed_means = windows[mixed].mean(axis=inside) if mixed.any() else np.zeros(0, y.dtype)
+    if covered is not None:
         windows = windows[usable]
     means = windows.mean(axis=inside)
+    taper = _taper(cut.block, y.dtype)
     if tapered:
-        windows = windows * _product([squared_sine(side) for side in cut.block]).astype(windows.dtype)
+        windows = windows * taper.weights
     coefficients = dct_of_windows(windows).reshape(-1, math.prod(cut.block))
     if tapered:
-        gains = [np.sqrt(np.square(dct_matrix(side)) @ np.square(squared_sine(side))) for side in cut.block]
-        coefficients /= _product(gains).ravel().astype(windows.dtype)
+        coefficients /= taper.gains
     return WindowSet(cut.block, means, coefficients, overlap, mixed_means, kinds.known, covered, tapered)
 
 
+class _Taper(NamedTuple):
+    """The taper of a window, and what it does to the level of white noise in every coefficient."""
+
+    weights: Floats
+    gains: Floats
+
+
+@functools.lru_cache(maxsize=32)
+def _taper(block: tuple[int, ...], dtype: np.dtype[Any]) -> _Taper:
+    sines = [squared_sine(side) for side in block]
+    gains = [np.sqrt(np.square(dct_matrix(side)) @ np.square(sine)) for side, sine in zip(block, sines, strict=True)]
+    weights, gain = (functools.reduce(np.multiply.outer, some).astype(dtype) for some in (sines, gains))
+    return _Taper(read_only(weights), read_only(gain.ravel()))
+
+
+@functools.lru_cache(maxsize=32)
 def squared_sine(side: int) -> Array:
-    """Return the taper of a window."""
-    return np.sin(np.pi * (np.arange(side) + 0.5) / side) ** 2
+    """Return the taper of a window; it cannot be written to."""
+    return read_only(np.sin(np.pi * (np.arange(side) + 0.5) / side) ** 2)
 
 
-def _product(vectors: Sequence[Array]) -> Array:
-    return functools.reduce(np.multiply.outer, vectors)
+def read_only(a: Floats) -> Floats:
+    """Return an array that cannot be written to, because it is kept."""
+    a.flags.writeable = False
+    return a
 
 
 def usable_windows(y: Floats, cut: Cut, dtype: Any = None) -> WindowKinds:
@@ -165,16 +181,30 @@ def usable_windows(y: Floats, cut: Cut, dtype: Any = None) -> WindowKinds:
     their root mean square difference. Rounded noise of 0.65 rounding steps or more does so, and clipped noise whose
     mean is not beyond the limit.
     """
-    repeated = has_repeated_values(y)
-    limits = [] if repeated else [limit for limit in find_clip_limits(y) if math.isfinite(limit)]
+    repeats = functools.cache(lambda: Repeats.of(y))  # of the whole, and only where neighbours are equal
     slabs = (y[rows].astype(y.dtype if dtype is None else dtype, copy=False) for rows in cut.slabs(y.shape))
-    parts = [_usable_windows(slab, cut, repeated, limits) for slab in slabs]
+    parts = [_usable_windows(slab, cut, repeats) for slab in slabs]
+    if len(parts) == 1:
+        return parts[0]
     usable, mixed = (np.concatenate([getattr(part, name) for part in parts]) for name in ("usable", "mixed"))
     return WindowKinds(usable, mixed, sum(part.known for part in parts))
 
 
-def _usable_windows(y: Floats, cut: Cut, repeated: bool, limits: list[float]) -> WindowKinds:
-    """Return what `usable_windows` does of a part of the data, given whether values repeat, and the clip limits."""
+class Repeats(NamedTuple):
+    """Whether values repeat; if not, where they were clipped."""
+
+    values: bool
+    limits: list[float]
+
+    @classmethod
+    def of(cls, y: Floats) -> Repeats:
+        """Look at the data."""
+        repeated = has_repeated_values(y)
+        return cls(repeated, [] if repeated else [limit for limit in find_clip_limits(y) if math.isfinite(limit)])
+
+
+def _usable_windows(y: Floats, cut: Cut, repeats: Callable[[], Repeats]) -> WindowKinds:
+    """Return what `usable_windows` does of a part of the data, given what tells whether values repeat."""
     known = _window_sums(np.isnan(y), cut) == 0
     usable, constant = known.copy(), known.copy()
     for place, axis in enumerate(cut.axes):
@@ -184,6 +214,7 @@ def _usable_windows(y: Floats, cut: Cut, repeated: bool, limits: list[float]) ->
         if not equal.any():
             constant[:] = False
             continue
+        repeated, limits = repeats()
         constant &= equal == math.prod(pairs.block)
         if repeated or limits:
             usable &= (equal == 0) | (equal < _small_steps(step, pairs))
@@ -203,24 +234,28 @@ def _small_steps(step: Floats, cut: Cut) -> NDArray[np.int64]:
 
 def _window_sums(marked: NDArray[np.bool_], cut: Cut) -> NDArray[np.int64]:
     """Return how many marked entries each window holds."""
+    if not marked.any():
+        cuts = dict(zip(cut.axes, zip(cut.block, cut.steps, strict=True), strict=True))
+        pairs = ((n, *cuts.get(axis, (1, 1))) for axis, n in enumerate(marked.shape))
+        return np.zeros(math.prod((n - side) // step + 1 for n, side, step in pairs), np.int64)
     windows = cut.windows(marked)
     inside = tuple(range(marked.ndim, windows.ndim))
-    if not marked.any():
-        return np.zeros(math.prod(windows.shape[: marked.ndim]), np.int64)
     out: NDArray[np.int64] = np.count_nonzero(windows, axis=inside).ravel()
     return out
 
 
-def frequency_sums(block: Sequence[int]) -> NDArray[np.int64]:
+@functools.lru_cache(maxsize=32)
+def frequency_sums(block: tuple[int, ...]) -> NDArray[np.int64]:
     """Return the sum of the frequencies along all axes, for each coefficient of a window."""
-    out: NDArray[np.int64] = np.indices(block).sum(axis=0)
+    out: NDArray[np.int64] = read_only(np.indices(block).sum(axis=0))
     return out
 
 
-def relative_frequencies(block: Sequence[int]) -> Array:
+@functools.lru_cache(maxsize=32)
+def relative_frequencies(block: tuple[int, ...]) -> Array:
     """Return the sum of the frequencies over its largest value: 0 for the mean of the window, 1 for the highest."""
     sums = frequency_sums(block)
-    return sums / max(int(sums.max()), 1)
+    return read_only(sums / max(int(sums.max()), 1))
 
 
 def dct_of_windows(windows: Floats) -> Floats:
@@ -229,9 +264,9 @@ def dct_of_windows(windows: Floats) -> Floats:
     Small windows are multiplied by one matrix, larger ones axis by axis.
     """
     block = windows.shape[1:]
-    matrices = [dct_matrix(side).T.astype(windows.dtype) for side in block]
+    matrices = _dct_matrices(block, windows.dtype)
     if math.prod(block) <= MAX_MATRIX_ENTRIES:
-        whole: Floats = windows.reshape(-1, math.prod(block)) @ functools.reduce(np.kron, matrices)
+        whole: Floats = windows.reshape(-1, math.prod(block)) @ matrices[0]
         return whole.reshape(windows.shape)
     out = windows
     for matrix in matrices:
@@ -239,21 +274,16 @@ def dct_of_windows(windows: Floats) -> Floats:
     return out
 
 
+@functools.lru_cache(maxsize=32)
+def _dct_matrices(block: tuple[int, ...], dtype: np.dtype[Any]) -> list[Floats]:
+    """Return the matrix that windows are multiplied by, or one per axis."""
+    matrices = [dct_matrix(side).T.astype(dtype) for side in block]
+    return [functools.reduce(np.kron, matrices)] if math.prod(block) <= MAX_MATRIX_ENTRIES else matrices
+
+
 def dct_filters(block: Sequence[int]) -> list[Array]:
     """Return the filters of each axis whose products are the coefficients of a window."""
     return [dct_matrix(size) for size in block]
-
-
-def median_level(values: Floats) -> float:
-    """Return ``median(|values|) / 0.6745``, the level of noise with mean zero; 0 if there are no values."""
-    return float(np.median(np.abs(values), overwrite_input=True)) / MEDIAN_OF_NORMAL if values.size else 0.0
-
-
-def difference_level(y: Floats) -> float:
-    """Return the noise level by the differences of neighbours along the last axis; structure makes it larger."""
-    steps = np.diff(y, axis=-1).ravel()
-    unknown = np.isnan(steps)
-    return median_level(steps[~unknown] if unknown.any() else steps) / math.sqrt(2)
 
 
 def is_constant(y: Floats, remedy: str) -> bool:
@@ -284,7 +314,7 @@ def normalise(y: Floats) -> tuple[Floats, int]:
     """
     low, high = _range(y)
     first = _exponent(max(high, -low))
-    sample = sample_entries(y).astype(np.float64) * 2.0**-first
+    sample = sample_of(y).astype(np.float64) * 2.0**-first
     centre = float(np.median(sample)) if sample.size else 0.0
     second = _exponent(max(high * 2.0**-first - centre, centre - low * 2.0**-first))
     if y.dtype == np.float32:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._kernels import fit_mixture_rows
 from .._threads import thread_map
 from .._validate import Array
-from ..rules import Rule
+from ..rules import Hard, Rule
 from ..sample.magnitudes import SMALL, default_thresholds
 from .choice import noise_limit
 from .gaussian import expectations
@@ -25,6 +25,8 @@ __all__ = ["MOST_ENTRIES", "RowChoices", "choose_rows"]
 
 # Entries of a sample, at most: larger ones are compressed, and are better treated one by one.
 MOST_ENTRIES = SMALL
+# Standard deviations beyond which a normal variable has a probability of 1e-20.
+OUT_OF_REACH = 9.4
 # Rows that a thread treats at once.
 ROWS_AT_ONCE = 64
 
@@ -102,13 +104,24 @@ def _choose(z: Array, rule: Rule, null: float, *, misfits: bool) -> RowChoices:
     some = np.flatnonzero(beyond)
     if some.size:
         average = np.where(near[some], 0.0, magnitudes[some]).sum(axis=1) / beyond[some]
-        far = expectations(rule, table.thresholds[:-1], average, 1.0)
-        risk[some, :-1] += far.error.T * beyond[some, None]
-        dof[some, :-1] += far.dof.T * beyond[some, None]
+        error, freedom = _beyond(rule, table.thresholds[:-1], average)
+        risk[some, :-1] += error.T * beyond[some, None]
+        dof[some, :-1] += freedom.T * beyond[some, None]
         risk[some, -1] += beyond[some] * np.square(average)
     best = _within_noise(magnitudes, table.thresholds, risk)
     rows = np.arange(count)
     return RowChoices(table.thresholds[best], risk[rows, best], dof[rows, best], found)
+
+
+def _beyond(rule: Rule, thresholds: Array, means: Array) -> tuple[Array, Array]:
+    """Return error and degrees of freedom of an entry at thresholds (rows) and means (columns) far above the noise."""
+    # Hard thresholds that noise does not reach from any mean, to the last digit, leave the entry with its noise.
+    reached = 0 if not isinstance(rule, Hard) else int(np.searchsorted(thresholds, means.min() - OUT_OF_REACH))
+    error, dof = np.ones((2, thresholds.size, means.size))
+    if reached < thresholds.size:
+        found = expectations(rule, thresholds[reached:], means, 1.0)
+        error[reached:], dof[reached:] = found.error, found.dof
+    return error, dof
 
 
 def _misfits(magnitudes: Array, near: NDArray[np.bool_], bins: int, masses: Array) -> Array:

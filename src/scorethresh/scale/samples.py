@@ -13,7 +13,7 @@ from .._validate import Array
 from ..denoising.noise_sample import MEASURED_WHOLE, noise_sample
 from ..noise.level import Domain, sample_level
 from ..noise.level import estimate_sigma as estimate_in_memory
-from ..noise.windows import MEDIAN_OF_NORMAL
+from ..noise.medians import MEDIAN_OF_NORMAL
 from ..sample.cells import Cells
 from ..sample.magnitudes import Magnitudes
 from ..sample.magnitudes import gather as gather_in_memory

@@ -96,8 +96,7 @@ class WindowThresholds(_OnWindows):
         if not are_short_signals(y):
             return _each(lambda piece: self.windows.hard(piece, self.variance, THRESHOLD), y)
         windows = SignalWindows.make(self.windows, y.shape[2], self.variance, y.dtype)
-        value, divergence = windows.hard(windows.coefficients(y[:, 0]), THRESHOLD)
-        return Estimate(value[:, None], divergence)
+        return _in_parts(lambda some: windows.hard(windows.coefficients(some), THRESHOLD), y)
 
 
 class GuidedWindows(_OnWindows):
@@ -117,14 +116,24 @@ class GuidedWindows(_OnWindows):
         if not are_short_signals(y):
             return _each(lambda piece, g: self.windows.guided(piece, g, self.variance, STRENGTH), y, pilot)
         windows = SignalWindows.make(self.windows, y.shape[2], self.variance, y.dtype)
-        data, guide = (windows.coefficients(some[:, 0]) for some in (y, pilot))
-        value, divergence = windows.guided(data, guide, STRENGTH)
-        return Estimate(value[:, None], divergence)
+
+        def guided(data: Floats, guide: Floats) -> WindowEstimate:
+            return windows.guided(windows.coefficients(data), windows.coefficients(guide), STRENGTH)
+
+        return _in_parts(guided, y, pilot)
 
 
 def are_short_signals(values: Floats) -> bool:
     """Tell whether values, (pieces, parts, *shape), are real signals whose windows fit into memory at once."""
-    return values.shape[1] == 1 and values.ndim == 3 and values.size <= MOST_AT_ONCE
+    return values.shape[1] == 1 and values.ndim == 3 and values.shape[2] <= MOST_AT_ONCE
+
+
+def _in_parts(shrink: Callable[..., WindowEstimate], *batches: Floats) -> Estimate:
+    """Return what `shrink` makes of signals, (pieces, 1, size), as many at once as fit into memory."""
+    most = MOST_AT_ONCE // batches[0].shape[2]
+    parts = (slice(k, k + most) for k in range(0, len(batches[0]), most))
+    values, divergences = zip(*(shrink(*(batch[part, 0] for batch in batches)) for part in parts), strict=True)
+    return Estimate(np.concatenate(values)[:, None], np.concatenate(divergences))
 
 
 def _each(shrink: Callable[..., WindowEstimate], *batches: Floats) -> Estimate:

@@ -1,4 +1,4 @@
-"""Values that repeat: of data that were rounded, and of data that hold no noise."""
+"""Values that repeat: those of bits and labels, of cameras, of whole numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_STEPS = 16
 SAMPLE_SIZE = 100_000
 
 
-def sample_entries(y: Floats) -> Floats:
+def sample_of(y: Floats) -> Floats:
     """Return known entries of y, about `SAMPLE_SIZE` of them if there are more."""
     some = y.reshape(-1)[:: max(y.size // SAMPLE_SIZE, 1)]
     return some[~np.isnan(some)]
@@ -31,7 +31,11 @@ def sample_entries(y: Floats) -> Floats:
 
 def has_few_values(y: Floats) -> bool:
     """Return whether many entries have few different values: bits, dots, labels. Noise would make more of them."""
-    return y.size >= MANY_ENTRIES and np.unique(sample_entries(y)).size <= FEW_VALUES
+    if y.size < MANY_ENTRIES:
+        return False
+    sample = sample_of(y)
+    # A few entries tell that of most data.
+    return all(np.unique(some).size <= FEW_VALUES for some in (sample[: 4 * FEW_VALUES], sample))
 
 
 def has_repeated_values(y: Floats) -> bool:
@@ -39,7 +43,7 @@ def has_repeated_values(y: Floats) -> bool:
 
     The first tells pictures of a camera, the second short records of whole numbers.
     """
-    values, times = np.unique(sample_entries(y), return_counts=True)
+    values, times = np.unique(sample_of(y), return_counts=True)
     if times.size and 2 * np.count_nonzero(times == 1) <= times.size:
         return True
     gaps = np.diff(values)
@@ -57,7 +61,7 @@ def rounding_step(y: Floats) -> float:
     """
     if not has_repeated_values(y):
         return 0.0
-    values = np.unique(sample_entries(y))
+    values = np.unique(sample_of(y))
     gaps = np.diff(values)
     gaps = gaps[gaps > 8 * np.finfo(y.dtype).eps * np.abs(values).max()]
     if not gaps.size:

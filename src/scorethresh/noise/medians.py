@@ -1,0 +1,42 @@
+"""Levels told by medians, and quantiles of short vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._arrays import Floats
+
+# The median of |Z|, Z standard normal: the median of magnitudes of noise, over this, is its level.
+MEDIAN_OF_NORMAL = 0.6744897501960817
+
+
+def quantiles(values: Floats, shares: Sequence[float]) -> list[float]:
+    """Return what `numpy.quantile` does of a vector, in a tenth of the time if it is short."""
+    ordered, last = np.sort(values), values.size - 1
+    out = []
+    for share in shares:
+        below = min(int(share * last), max(last - 1, 0))
+        t, low, high = share * last - below, float(ordered[below]), float(ordered[min(below + 1, last)])
+        out.append(high - (high - low) * (1 - t) if t >= 0.5 else low + (high - low) * t)
+    return out
+
+
+def median_level(values: Floats) -> float:
+    """Return ``median(|values|) / 0.6745``, the level of noise with mean zero; 0 if there are no values."""
+    if not values.size:
+        return 0.0
+    magnitudes, middle = np.abs(values).reshape(-1), values.size // 2
+    below = middle if values.size % 2 else middle - 1
+    magnitudes.partition([below, middle, values.size - 1])  # NaN comes last; `numpy.median` takes longer
+    median = (float(magnitudes[below]) + float(magnitudes[middle])) / 2
+    return median / MEDIAN_OF_NORMAL if magnitudes[-1] == magnitudes[-1] else math.nan
+
+
+def difference_level(y: Floats) -> float:
+    """Return the noise level by the differences of neighbours along the last axis; structure makes it larger."""
+    steps = np.diff(y, axis=-1).ravel()
+    unknown = np.isnan(steps)
+    return median_level(steps[~unknown] if unknown.any() else steps) / math.sqrt(2)
