@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._arrays import Floats
+from ..._arrays import Floats, slabs
+from ...frames.patch_stream import InputRows, StreamedRows, band_groups, combined_rows, matched_groups
 from ...frames.patches import Patches
 from ...risk.estimate import Estimate
 from ..batch import Batch
@@ -106,6 +108,22 @@ class NonlocalRidge(Expert):
             raise ValueError(msg)
         return self.steps(batch, pilot, done=done).estimate
 
+    def rows(self, y: Floats, pilot: Floats, guide: Floats | None = None) -> Iterator[StreamedRows]:
+        """Yield what `apply` makes of one piece, (parts, *shape), from its first rows to its last.
+
+        Every step follows the one before it as soon as that has left enough rows behind, so that no step is held whole.
+        """
+        shape = y.shape[1:]
+        groups = band_groups(self.patches, shape)
+        matched = matched_groups(self.patches, pilot if guide is None else guide, groups)
+        flow: Iterator[InputRows] = (InputRows(pilot[:, rows], y[:, rows]) for rows in slabs(shape))
+        steps = zip(itertools.tee(matched, len(KEPT_NOISE)), self.levels, KEPT_NOISE, DATA_SHARES, strict=True)
+        for places, level, kept, share in steps:
+            found = combined_rows(self.patches, shape, groups, places, flow, (level, share))
+            flow = _next_inputs(found, y.dtype.type(kept * self.levels[0] / level))
+        for rows in found:
+            yield rows._replace(divergence=rows.divergence * y.dtype.type(self.levels[0] ** 2))
+
     def steps(
         self, batch: Batch, pilot: Floats, noise: Floats | None = None, done: Callable[[], None] = no_report
     ) -> Steps:
@@ -115,6 +133,12 @@ class NonlocalRidge(Expert):
         and the pilot of the batch. It costs less than a step of its own.
         """
         return _run(self.patches, self.levels, batch, pilot, noise, done)
+
+
+def _next_inputs(found: Iterator[StreamedRows], kept: Any) -> Iterator[InputRows]:
+    """Yield the inputs of the next step: what a step made, and the data with a share of what it removed."""
+    for rows in found:
+        yield InputRows(rows.value, rows.value + kept * (rows.data - rows.value))
 
 
 def _run(
