@@ -196,7 +196,8 @@ def fit_plan(
         return _fit_bands_alone(options.fit(noises[0], decisions, batch, cap), batch, covariance)
     guides = [WindowThresholds.make(w, covariance, shape) for w in windows_for(FIRST_STAGE, shape)]
     fits: list[Callable[[], Any]] = [functools.partial(fit_bands, noise, decisions, batch, cap) for noise in noises]
-    fits += [lambda: [guide.apply(batch) for guide in guides]]
+    weighted = batch.error_weights
+    fits += [lambda: [guide.apply(batch).without_map(weighted) for guide in guides]]
     *fitted, guiding = thread_map(lambda run: run(), fits)
     guided = tuple(GuidedWindows.make(w, covariance, shape) for w in windows_for(SECOND_STAGE, shape))
     first = [*(found.estimate for found in fitted), *guiding]
@@ -204,7 +205,13 @@ def fit_plan(
     pilot_weights = _pilot_weights(batch, first)
     pilot = blend_values(pilot_weights, [estimate.value for estimate in first])
     del first[len(thresholds) :], guiding  # frees memory before guided windows need some
-    blended = [*first, *thread_map(lambda expert: expert.apply(batch, pilot), guided)]
+    sums_suffice = len(batch.values) > 1  # where divergences of crops arise does not matter
+
+    def second(expert: GuidedWindows) -> Estimate:
+        estimate = expert.apply(batch, pilot)
+        return estimate.without_map(weighted) if sums_suffice else estimate
+
+    blended = [*first, *thread_map(second, guided)]
     local = LocalExperts(thresholds, tuple(guides), pilot_weights, guided)
     probe = Probe.draw(batch, covariance)
     still = LocalValues(pilot, [e.value for e in blended]) if probe.whole else local.values(probe.y)

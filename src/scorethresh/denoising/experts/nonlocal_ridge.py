@@ -121,8 +121,9 @@ class NonlocalRidge(Expert):
         for places, level, kept, share in steps:
             found = combined_rows(self.patches, shape, groups, places, flow, (level, share))
             flow = _next_inputs(found, y.dtype.type(kept * self.levels[0] / level))
-        for rows in found:
-            yield rows._replace(divergence=rows.divergence * y.dtype.type(self.levels[0] ** 2))
+        variance = y.dtype.type(self.levels[0] ** 2)
+        for rows, value, divergence, data in found:
+            yield StreamedRows(rows, value, variance * divergence, data)
 
     def steps(
         self, batch: Batch, pilot: Floats, noise: Floats | None = None, done: Callable[[], None] = no_report
