@@ -9,7 +9,7 @@ from collections.abc import Sequence
 # By the number of axes: entries of data that are treated as a whole, and into how many tiles as many entries of larger
 # data are cut. Larger tiles waste less on margins and take more memory.
 TILE_ENTRIES = {1: 1 << 20, 2: 1 << 20, 3: 1 << 19}
-TILES_PER_WHOLE = {1: 1, 2: 2, 3: 1}
+TILES_PER_WHOLE = {1: 1, 2: 4, 3: 1}
 
 Place = tuple[slice, ...]
 

@@ -30,6 +30,10 @@ from .refine import Refinement, fit_refinement
 BLENDED_WAVELETS = {1: ("haar", "sym8"), 2: ("haar",), 3: ("haar",)}
 BANDS_WAVELET = {1: "sym8", 2: "haar", 3: "haar"}
 
+# Entries of a signal from which its experts are fitted one after the other, for the sake of memory: wavelets of twelve
+# levels hold fourteen arrays as long as the signal.
+LONG = 1 << 18
+
 # The error against the divergence, by the number of axes, for thresholds of wavelets alone and for blends, refined or
 # not. By maximum likelihood on 11 photographs, 8 signals and 24 volumes for development at four to six noise levels the
 # exponents are 0.96, 0.87 and 1.01 for wavelets, 1.06, 1.01 and 1.11 for blends, give or take 0.02; of volumes made of
@@ -198,7 +202,7 @@ def fit_plan(
     fits: list[Callable[[], Any]] = [functools.partial(fit_bands, noise, decisions, batch, cap) for noise in noises]
     weighted = batch.error_weights
     fits += [lambda: [guide.apply(batch).without_map(weighted) for guide in guides]]
-    *fitted, guiding = thread_map(lambda run: run(), fits)
+    *fitted, guiding = thread_map(lambda run: run(), fits, 1 if len(shape) == 1 and batch.values.size > LONG else None)
     guided = tuple(GuidedWindows.make(w, covariance, shape) for w in windows_for(SECOND_STAGE, shape))
     first = [*(found.estimate for found in fitted), *guiding]
     thresholds = tuple(found.expert for found in fitted)

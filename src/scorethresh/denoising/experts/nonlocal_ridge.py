@@ -139,7 +139,15 @@ class NonlocalRidge(Expert):
 def _next_inputs(found: Iterator[StreamedRows], kept: Any) -> Iterator[InputRows]:
     """Yield the inputs of the next step: what a step made, and the data with a share of what it removed."""
     for rows in found:
-        yield InputRows(rows.value, rows.value + kept * (rows.data - rows.value))
+        yield InputRows(rows.value, _give_back(rows.value, rows.data, kept))
+
+
+def _give_back(value: Floats, data: Floats, kept: Any) -> Floats:
+    """Return the estimate of a step with a share of what it removed from the data."""
+    out: Floats = data - value
+    out *= kept
+    out += value
+    return out
 
 
 def _run(
@@ -163,10 +171,19 @@ def _run(
             known.append(max(known[0] - float(np.std(removed, dtype=np.float64)), KEPT_NOISE[step - 1] * known[0]))
         level = known[step]
         found.append(level)
-        both = data if noise is None or step < count - 1 else np.concatenate([data, noise], axis=1)
-        estimates = [patches.combine(*piece, level, share) for piece in zip(places, x, both, strict=True)]
-        x = np.stack([estimate.value[:parts] for estimate in estimates])
-        data = x + y.dtype.type(kept * known[0] / level) * (data - x)
+        last = step == count - 1
+        more = 0 if noise is None or not last else noise.shape[1]
+        new, response = np.empty_like(y), np.empty((len(y), more, *batch.shape), y.dtype)
+        divergence = np.empty((len(y), *batch.shape), y.dtype) if last else None
+        for k, piece in enumerate(data):
+            both = piece if noise is None or not more else np.concatenate([piece, noise[k]])
+            estimate = patches.combine(places[k], x[k], both, level, share)
+            new[k], response[k] = estimate.value[:parts], estimate.value[parts:]
+            if divergence is not None:
+                divergence[k] = estimate.divergence
+        x = new
+        data = _give_back(x, data, y.dtype.type(kept * known[0] / level))
         done()
-    divergence = np.stack([estimate.divergence for estimate in estimates]) * y.dtype.type(known[0] ** 2)
-    return Steps(x, divergence, np.stack([estimate.value[parts:] for estimate in estimates]), tuple(found))
+    assert divergence is not None
+    divergence *= y.dtype.type(known[0] ** 2)
+    return Steps(x, divergence, response, tuple(found))
