@@ -22,6 +22,14 @@ def working_precision(dtype: np.dtype[Any]) -> Any:
     return np.float32 if dtype.itemsize <= 2 or dtype == np.float32 else np.float64
 
 
+def known_floats(part: NDArray[Any], missing: NDArray[np.bool_] | None) -> Floats:
+    """Return a part of the data as floats, NaN where it is missing; not a copy if it need not be one."""
+    values: Floats = part.astype(working_precision(part.dtype), copy=missing is not None)
+    if missing is not None:
+        values[missing] = np.nan
+    return values
+
+
 def cropped(a: NDArray[Any], slices: Iterable[slice]) -> NDArray[Any]:
     """Return the view of `a` that `slices` cut out of its last axes."""
     index: Any = (..., *slices)

@@ -45,6 +45,11 @@ class Batch:
             return self.valid
         return self.weights if self.valid is None else self.weights * self.valid
 
+    def piece(self, k: int) -> Batch:
+        """Return one of the pieces as a batch."""
+        parts = (self.values, self.valid, self.weights, self.guide)
+        return Batch(*(None if a is None else a[k : k + 1] for a in parts))  # type: ignore[arg-type]
+
     def crops(self, places: Sequence[tuple[slice, ...]]) -> Batch:
         """Return parts of equal shape of every piece, as pieces."""
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats, working_precision
+from .._arrays import known_floats
 from .._threads import thread_map
 from ..noise.auto import MOST_CHANNELS
 from ..noise.medians import difference_level
@@ -93,7 +93,7 @@ def joined_crops(crops: Sequence[Layout]) -> Layout:
 def outlier_levels(sample: Layout) -> tuple[float, ...]:
     """Return the noise level, per part of the channels that are looked at, which outliers have to exceed."""
     # Structure makes it larger: that is safe.
-    return tuple(difference_level(_known(part, sample.missing)) for part in _looked_at(sample.values))
+    return tuple(difference_level(known_floats(part, sample.missing)) for part in _looked_at(sample.values))
 
 
 def outliers_of(layout: Layout, levels: Sequence[float]) -> NDArray[np.bool_]:
@@ -103,7 +103,7 @@ def outliers_of(layout: Layout, levels: Sequence[float]) -> NDArray[np.bool_]:
         return found
     for part, level in zip(_looked_at(layout.values), levels, strict=True):
         if level > 0:
-            found |= find_outliers(_known(part, layout.missing), level)
+            found |= find_outliers(known_floats(part, layout.missing), level)
     return found
 
 
@@ -123,11 +123,3 @@ def with_outliers(layout: Layout, levels: Sequence[float]) -> Layout:
 
 def _looked_at(values: NDArray[np.generic]) -> list[NDArray[np.generic]]:
     return [part for channel in values[:: -(-len(values) // MOST_CHANNELS)] for part in channel]
-
-
-def _known(part: NDArray[np.generic], missing: NDArray[np.bool_] | None) -> Floats:
-    """Return a part of the data as floats, NaN where it is missing."""
-    values: Floats = part.astype(working_precision(part.dtype))
-    if missing is not None:
-        values[missing] = np.nan
-    return values

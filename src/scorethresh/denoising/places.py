@@ -6,9 +6,10 @@ import itertools
 import math
 from collections.abc import Sequence
 
-# By the number of axes: entries of data that are treated as a whole, and of a tile of larger data. Larger tiles waste
-# less on margins and take more memory.
+# By the number of axes: entries of data that are treated as a whole, and into how many tiles as many entries of larger
+# data are cut. Larger tiles waste less on margins and take more memory.
 TILE_ENTRIES = {1: 1 << 20, 2: 1 << 20, 3: 1 << 19}
+TILES_PER_WHOLE = {1: 1, 2: 4, 3: 1}
 
 Place = tuple[slice, ...]
 
@@ -16,9 +17,12 @@ Place = tuple[slice, ...]
 def tile_edges(shape: Sequence[int], step: int = 1, entries: int | None = None) -> list[list[int]]:
     """Return where tiles begin and end along each axis, by halving the longest axis.
 
-    A tile has at most so many entries, TILE_ENTRIES by default. All but the last edge are multiples of `step`.
+    A tile has at most so many entries. By default data of TILE_ENTRIES are one tile, and larger ones are cut into tiles
+    of a share of that. All but the last edge are multiples of `step`.
     """
-    entries = TILE_ENTRIES[len(shape)] if entries is None else entries
+    if entries is None:
+        entries = TILE_ENTRIES[len(shape)]
+        entries = entries if math.prod(shape) <= entries else entries // TILES_PER_WHOLE[len(shape)]
     counts = [1] * len(shape)
     while math.prod(-(-n // c) for n, c in zip(shape, counts, strict=True)) > entries:
         k = max(range(len(shape)), key=lambda i: shape[i] / counts[i])

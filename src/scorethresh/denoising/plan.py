@@ -30,6 +30,10 @@ from .refine import Refinement, fit_refinement
 BLENDED_WAVELETS = {1: ("haar", "sym8"), 2: ("haar",), 3: ("haar",)}
 BANDS_WAVELET = {1: "sym8", 2: "haar", 3: "haar"}
 
+# Entries of a signal from which its experts are fitted one after the other, for the sake of memory: wavelets of twelve
+# levels hold fourteen arrays as long as the signal.
+LONG = 1 << 18
+
 # The error against the divergence, by the number of axes, for thresholds of wavelets alone and for blends, refined or
 # not. By maximum likelihood on 11 photographs, 8 signals and 24 volumes for development at four to six noise levels the
 # exponents are 0.96, 0.87 and 1.01 for wavelets, 1.06, 1.01 and 1.11 for blends, give or take 0.02; of volumes made of
@@ -197,15 +201,22 @@ def fit_plan(
         return _fit_bands_alone(options.fit(noises[0], decisions, batch, cap), batch, covariance)
     guides = [WindowThresholds.make(w, covariance, shape) for w in windows_for(FIRST_STAGE, shape)]
     fits: list[Callable[[], Any]] = [functools.partial(fit_bands, noise, decisions, batch, cap) for noise in noises]
-    fits += [lambda: [guide.apply(batch) for guide in guides]]
-    *fitted, guiding = thread_map(lambda run: run(), fits)
+    weighted = batch.error_weights
+    fits += [lambda: [guide.apply(batch).without_map(weighted) for guide in guides]]
+    *fitted, guiding = thread_map(lambda run: run(), fits, 1 if len(shape) == 1 and batch.values.size > LONG else None)
     guided = tuple(GuidedWindows.make(w, covariance, shape) for w in windows_for(SECOND_STAGE, shape))
     first = [*(found.estimate for found in fitted), *guiding]
     thresholds = tuple(found.expert for found in fitted)
     pilot_weights = _pilot_weights(batch, first)
     pilot = blend_values(pilot_weights, [estimate.value for estimate in first])
     del first[len(thresholds) :], guiding  # frees memory before guided windows need some
-    blended = [*first, *thread_map(lambda expert: expert.apply(batch, pilot), guided)]
+    sums_suffice = len(batch.values) > 1  # where divergences of crops arise does not matter
+
+    def second(expert: GuidedWindows) -> Estimate:
+        estimate = expert.apply(batch, pilot)
+        return estimate.without_map(weighted) if sums_suffice else estimate
+
+    blended = [*first, *thread_map(second, guided)]
     local = LocalExperts(thresholds, tuple(guides), pilot_weights, guided)
     probe = Probe.draw(batch, covariance)
     still = LocalValues(pilot, [e.value for e in blended]) if probe.whole else local.values(probe.y)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,7 +36,19 @@ class Refinement:
 
     def apply(self, batch: Batch, local: Estimate, done: Callable[[], None] = no_report) -> Estimate:
         """Return the blend of a batch, given its local estimate. `done` is called after every step."""
-        found = self.expert.apply(batch, local.value, done)
+        return self._blended(local, self.expert.apply(batch, local.value, done))
+
+    def rows(self, batch: Batch, local: Estimate) -> Iterator[tuple[slice, Estimate]]:
+        """Yield the blend of a batch of one piece from its first rows to its last, with their place.
+
+        Rows of the local estimate are not looked at again after the blend of them.
+        """
+        guide = None if batch.guide is None else batch.guide[0]
+        for found in self.expert.rows(batch.values[0], local.value[0], guide):
+            before = Estimate(local.value[:, :, found.rows], local.divergence[:, found.rows])
+            yield found.rows, self._blended(before, Estimate(found.value[None], found.divergence[None]))
+
+    def _blended(self, local: Estimate, found: Estimate) -> Estimate:
         return blend((1 - self.weight, self.weight), (1.0, self.correction), [local, found])
 
 

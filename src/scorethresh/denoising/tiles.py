@@ -15,6 +15,7 @@ from ..risk.estimate import Estimate
 from ..risk.prediction import RiskSums, risk_sums
 from .batch import Batch
 from .error_map import BlockSums, block_sums, joined
+from .experts.nonlocal_ridge import REPORTS
 from .places import Place, tiles_of, widened
 from .plan import FittedPlan, Plan
 from .way_back import WayBack
@@ -24,7 +25,10 @@ MOST_THREADS = {1: 4, 2: 4, 3: 2}
 
 
 class DenoisedChannel(NamedTuple):
-    """The estimate of a channel, (parts, *shape), that before the refinement, and the risk, also block by block."""
+    """The estimate of a channel, (parts, *shape), that before the refinement, and the risk, also block by block.
+
+    That before the refinement is kept if another channel needs it.
+    """
 
     value: Floats
     local: Floats
@@ -42,7 +46,7 @@ class TileRisk(NamedTuple):
 def denoise_tiles(plan: Plan, batch: Batch, back: WayBack, channel: int, done: Callable[[], None]) -> DenoisedChannel:
     """Apply a plan to a channel: its local part tile by tile, each looking beyond its border as far as that reaches.
 
-    The refinement compares patches all over the channel, and splits its work by itself.
+    The refinement compares patches all over the channel, from its first rows to its last.
     """
     margin = local_margin(plan)
     shape, tiles = batch.shape, tiles_of(batch.shape, plan.step)
@@ -66,8 +70,16 @@ def denoise_tiles(plan: Plan, batch: Batch, back: WayBack, channel: int, done: C
     risks = [risk for risk in thread_map(run, tiles, MOST_THREADS[len(shape)]) if risk is not None]
     if plan.refinement is None or divergence is None:
         return DenoisedChannel(out, out, *_joined(shape, risks))
-    estimate = plan.refinement.apply(batch, Estimate(out[None], divergence[None]), done)
-    return DenoisedChannel(estimate.value[0], out, *_risk(estimate, batch, back, channel, tiles))
+    # Other channels compare their patches in the local estimate of the first; else the result may take its place.
+    value = out.copy() if channel == 0 and back.rotation is not None else out
+    reports = 0
+    for rows, found in plan.refinement.rows(batch, Estimate(out[None], divergence[None])):
+        value[:, rows], divergence[rows] = found.value[0], found.divergence[0]
+        while reports < REPORTS * rows.stop // shape[0]:
+            done()
+            reports += 1
+    estimate = Estimate(value[None], divergence[None])
+    return DenoisedChannel(value, out, *_risk(estimate, batch, back, channel, tiles))
 
 
 def local_margin(plan: Plan) -> int:

@@ -61,14 +61,17 @@ class Patches:
         """Tell whether data of a shape hold enough patches for a group."""
         return math.prod(max(n - b + 1, 0) for n, b in zip(shape, self.block, strict=True)) >= MEMBERS
 
-    def match(self, x: Floats) -> NDArray[np.int32]:
+    def match(self, x: Floats, first_starts: NDArray[np.int64] | None = None) -> NDArray[np.int32]:
         """Return, for every reference, where its patches start; `x` is (parts, *shape).
 
         Nearest in the sum of squared differences, over all parts. The result is (references, MEMBERS), of indices
-        into the flat data of one part. The nearest one is the reference itself.
+        into the flat data of one part. The nearest one is the reference itself. References may be those that start at
+        some places along the first axis only.
         """
-        shape, block = _as_volume(x.shape[1:]), _as_volume(self.block)
+        shape, block = as_volume(x.shape[1:]), as_volume(self.block)
         starts = [reference_starts(n, b, self.step) for n, b in zip(shape, block, strict=True)]
+        if first_starts is not None:
+            starts[3 - len(self.block)] = first_starts
         rows, columns = np.array(list(itertools.product(*starts[:2]))), starts[2]
         each = max(BAND // len(columns), 1)
         # A signal has one row. Of that, columns are split.
@@ -106,10 +109,12 @@ class Patches:
         With the patches of a group as columns of X (pilot) and Y (data), less their mean, n entries each, the estimate
         is ``Y (I - n level^2 (X'X + n level^2 I)^-1)``: the linear combinations of least risk if X were the truth.
         """
-        shape, block = _as_volume(data.shape[1:]), _as_volume(self.block)
+        shape, block = as_volume(data.shape[1:]), as_volume(self.block)
         x, y = (np.ascontiguousarray(v).reshape(len(v), *shape) for v in (pilot, data))
         ridge = Ridge(level, share, LEAST_POWER)
-        band = self._band(data.shape[1:])
+        references = zip(data.shape[2:], self.block[1:], strict=True)
+        each = math.prod(reference_starts(n, b, self.step).size for n, b in references)
+        band = each * self.band_rows(data.shape[1:])
         bands = [places[i : i + band] for i in range(0, len(places), band)]
         total = np.zeros((len(data), math.prod(shape)), data.dtype)
         weight, divergence = np.zeros((2, math.prod(shape)), data.dtype)
@@ -124,13 +129,16 @@ class Patches:
         divergence /= weight
         return WindowEstimate(total.reshape(data.shape), divergence.reshape(data.shape[1:]))
 
-    def _band(self, shape: tuple[int, ...]) -> int:
-        """Return how many references to treat at once: along the first axis, as far as their patches reach beyond."""
+    def band_rows(self, shape: tuple[int, ...]) -> int:
+        """Return how many references along the first axis, with all beside them, to treat at once.
+
+        As far as their patches reach beyond, and at least `BAND` in all.
+        """
         each = math.prod(reference_starts(n, b, self.step).size for n, b in zip(shape[1:], self.block[1:], strict=True))
-        return max(BAND, each * -(-(2 * self.search + self.block[0]) // self.step))
+        return max(-(-BAND // each), -(-(2 * self.search + self.block[0]) // self.step))
 
 
-def _as_volume(sides: tuple[int, ...]) -> tuple[int, int, int]:
+def as_volume(sides: tuple[int, ...]) -> tuple[int, int, int]:
     """Return three sides, with ones for axes that are not there."""
     z, y, x = (1,) * (3 - len(sides)) + tuple(sides)
     return z, y, x

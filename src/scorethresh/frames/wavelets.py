@@ -25,6 +25,8 @@ from .padding import reflect_pad
 
 # What is done to the coefficients of band k: they have the leading axes of the data, and may be overwritten.
 Shrink = Callable[[int, Floats], Floats]
+# What is told of them.
+Look = Callable[[int, Floats], None]
 
 # The most levels by default, by the number of axes. More levels cost time and reach far beyond a tile; they matter
 # for smooth signals only.
@@ -118,6 +120,12 @@ class Undecimated(_Levels):
         whole = self._without_details([reflect_pad(y, self._pads(shape))], shrink, ndim, 0)
         return cropped(whole, self.inside(shape))
 
+    def visit(self, y: Floats, look: Look, ndim: int) -> None:
+        """Call ``look(k, coefficients)`` for all `detail_bands` k; ndim axes are transformed."""
+        mean = reflect_pad(y, self._pads(y.shape[-ndim:]))
+        for level in range(self.levels):
+            mean = self._look_at(mean, look, ndim, level, -ndim, 0)
+
     def inside(self, shape: tuple[int, ...]) -> list[slice]:
         """Return where a band holds the coefficients of the data; around them are those of reflected data."""
         return [slice(before, before + n) for (before, _), n in zip(self._pads(shape), shape, strict=True)]
@@ -129,6 +137,16 @@ class Undecimated(_Levels):
     def _pads(self, shape: tuple[int, ...]) -> list[tuple[int, int]]:
         # Data shorter than twice the reach are extended to one period of the reflection; then all is circular.
         return [(self.reach, self.reach) if 2 * self.reach < n else (0, n) for n in shape]
+
+    def _look_at(self, a: Floats, look: Look, ndim: int, level: int, axis: int, key: int) -> Floats:
+        """Filter along the axes from `axis` on, look at the bands, and return the means of the next level."""
+        if axis == 0:
+            if key:
+                look(level * (2**ndim - 1) + key - 1, a)
+            return a
+        w, step = wavelet(self.wavelet), 2**level
+        self._look_at(_filtered(a, w.dec_hi, axis, step), look, ndim, level, axis + 1, 2 * key + 1)
+        return self._look_at(_filtered(a, w.dec_lo, axis, step), look, ndim, level, axis + 1, 2 * key)
 
     def _without_details(self, box: list[Floats], shrink: Shrink, ndim: int, level: int) -> Floats:
         """Return the synthesis of all bands from a level on; `box` holds the means of that level.
@@ -209,15 +227,27 @@ class Decimated(_Levels):
         import pywt
 
         axes = range(-ndim, 0)
-        with warnings.catch_warnings():
-            # Small data or many levels: PyWavelets warns of borders, which the reflection is for.
-            warnings.filterwarnings("ignore", message="Level value of", category=UserWarning)
-            coefficients = pywt.wavedecn(y, wavelet(self.wavelet), mode="symmetric", level=self.levels, axes=axes)
+        coefficients = self._coefficients(y, ndim)
         for k, (level, orientation) in enumerate(detail_bands(self.levels, ndim)):
             band = coefficients[-level]
             band[orientation] = shrink(k, band[orientation])
         out: Floats = pywt.waverecn(coefficients, wavelet(self.wavelet), mode="symmetric", axes=axes)
         return cropped(out, map(slice, y.shape[-ndim:])).astype(y.dtype, copy=False)
+
+    def visit(self, y: Floats, look: Look, ndim: int) -> None:
+        """Call ``look(k, coefficients)`` for all `detail_bands` k; ndim axes are transformed."""
+        coefficients = self._coefficients(y, ndim)
+        for k, (level, orientation) in enumerate(detail_bands(self.levels, ndim)):
+            look(k, coefficients[-level][orientation])
+
+    def _coefficients(self, y: Floats, ndim: int) -> list[Any]:
+        import pywt
+
+        with warnings.catch_warnings():
+            # Small data or many levels: PyWavelets warns of borders, which the reflection is for.
+            warnings.filterwarnings("ignore", message="Level value of", category=UserWarning)
+            w, axes = wavelet(self.wavelet), range(-ndim, 0)
+            return list(pywt.wavedecn(y, w, mode="symmetric", level=self.levels, axes=axes))
 
 
 Frame = Undecimated | Decimated

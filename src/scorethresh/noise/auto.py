@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats, working_precision
+from .._arrays import Floats, known_floats
 from .base import ChosenNoise, NoiseModel
 from .camera import MOST_BELOW, CameraNoise
 from .clipping import find_clip_limits, near_clip_limits
@@ -84,7 +84,7 @@ class AutoNoise(NoiseModel):
         if max(y.shape[2:]) < MIN_LENGTH:
             return ChosenNoise(white)
         step = -(-len(y) // MOST_CHANNELS)
-        parts = [_known(part, missing) for channel in y[::step] for part in channel]
+        parts = [known_floats(part, missing) for channel in y[::step] for part in channel]
         outliers = _outliers(parts)
         if outliers is not None:
             parts = [np.where(outliers, np.nan, part) for part in parts]
@@ -145,7 +145,7 @@ def _possible(model: NoiseModel, y: NDArray[Any], unknown: NDArray[np.bool_] | N
     limits = find_clip_limits(y[:1])
     limits = -math.inf if stabiliser.has_floor else limits[0], limits[1]
     if y.shape[1] == 1 and any(map(math.isfinite, limits)):  # clipped noise varies less
-        level = np.full((1,) * y.ndim, sample_level(_known(y[0, 0], unknown)))
+        level = np.full((1,) * y.ndim, sample_level(known_floats(y[0, 0], unknown)))
         values = np.where(near_clip_limits(y[:1], level, limits), np.nan, values)
     return not varies_too_little(values, stabiliser.covariance)
 
@@ -153,14 +153,6 @@ def _possible(model: NoiseModel, y: NDArray[Any], unknown: NDArray[np.bool_] | N
 def _valid(y: NDArray[Any], missing: NDArray[np.bool_] | None) -> NDArray[Any]:
     """Return the entries of y that are not missing."""
     return y if missing is None else y[..., ~missing]
-
-
-def _known(part: NDArray[Any], missing: NDArray[np.bool_] | None) -> Floats:
-    """Return a part of the data as floats, NaN where it is missing; not a copy if it need not be one."""
-    values: Floats = part.astype(working_precision(part.dtype), copy=missing is not None)
-    if missing is not None:
-        values[missing] = np.nan
-    return values
 
 
 def _grows(line: VarianceLine) -> bool:

@@ -166,6 +166,7 @@ def measure_level(y: Floats, *, peaks: bool = True) -> Level:
     if is_constant(y, "Pass sigma.") or has_few_values(y):
         return Level(0.0, 0.0)
     unit, exponent = normalise(y)
+    del y  # frees memory, if nobody else holds it
     found = _window_level(unit, peaks) or _level_without_windows(unit)
     return Level(math.ldexp(found.value, exponent), found.error)
 

@@ -37,6 +37,7 @@ def median_level(values: Floats) -> float:
 
 def difference_level(y: Floats) -> float:
     """Return the noise level by the differences of neighbours along the last axis; structure makes it larger."""
-    steps = np.diff(y, axis=-1).ravel()
+    steps = np.abs(np.diff(y, axis=-1)).ravel()
     unknown = np.isnan(steps)
-    return median_level(steps[~unknown] if unknown.any() else steps) / math.sqrt(2)
+    steps = steps[~unknown] if unknown.any() else steps
+    return float(np.median(steps, overwrite_input=True)) / (MEDIAN_OF_NORMAL * math.sqrt(2)) if steps.size else 0.0

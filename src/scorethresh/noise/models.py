@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._arrays import working_precision
+from .._arrays import known_floats
 from .._validate import Array
 from .base import NoiseModel
 from .covariance import Stationary
@@ -148,10 +148,7 @@ def channel_levels(y: NDArray[Any], missing: NDArray[np.bool_] | None, *, peaks:
 
 def _part_level(parts: NDArray[Any], missing: NDArray[np.bool_] | None = None, peaks: bool = True) -> Level:
     """Return the root mean square of the noise levels of the parts along the first axis, and of their errors."""
-    values = parts.astype(working_precision(parts.dtype), copy=missing is not None)
-    if missing is not None:
-        values[:, missing] = np.nan
-    levels = [measure_level(part, peaks=peaks) for part in values]
+    levels = [measure_level(known_floats(part, missing), peaks=peaks) for part in parts]
     root = math.sqrt(len(levels))
     return Level(math.hypot(*(v.value for v in levels)) / root, math.hypot(*(v.error for v in levels)) / root)
 

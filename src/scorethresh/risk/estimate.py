@@ -35,3 +35,14 @@ class Estimate:
         """Return the divergence summed over all entries, each times its weight."""
         each = np.broadcast_to(self.divergence, self.value[:, 0].shape)
         return float((each if weights is None else each * weights).sum(dtype=np.float64))
+
+    def without_map(self, weights: Floats | None = None) -> Estimate:
+        """Return the estimate with the mean of the divergence in each piece, which has the same weighted sum."""
+        axes = tuple(range(1, self.divergence.ndim))
+        if self.divergence.size == len(self.divergence):
+            return self
+        if weights is None:
+            return Estimate(self.value, self.divergence.mean(axis=axes, keepdims=True, dtype=np.float64))
+        total = (self.divergence * weights).sum(axis=axes, keepdims=True, dtype=np.float64)
+        count = weights.sum(axis=axes, keepdims=True, dtype=np.float64)
+        return Estimate(self.value, np.divide(total, count, out=np.zeros_like(total), where=count > 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,11 +166,14 @@ class BandThresholds(Expert):
         return run_bands(self.noise, self.decisions, batch, self._choice(curves)).estimate
 
     def value(self, values: Floats, pilot: Floats | None = None) -> Floats:
-        """Return the estimate alone."""
-        shrink = self.decisions.shrink
-        return self.noise.frame.apply(
-            values, lambda k, c: shrink(c, self.thresholds[k], in_place=True), values.ndim - 2
-        )
+        """Return the estimate alone; pieces are treated one after the other, to save memory."""
+        shrink, frame = self.decisions.shrink, self.noise.frame
+        out = np.empty_like(values)
+        for k in range(len(values)):
+            out[k] = frame.apply(
+                values[k], lambda band, c: shrink(c[None], self.thresholds[band], in_place=True)[0], values.ndim - 2
+            )
+        return out
 
     def curves(self, batch: Batch, factors: Sequence[float]) -> list[RiskCurve]:
         """Return the risk curve of every band of a batch of one piece at all thresholds times the factors."""
@@ -211,43 +214,90 @@ class BandRun:
     curves: tuple[RiskCurve | None, ...]
 
 
+class PieceRun(NamedTuple):
+    """What a pass over all bands of one piece found: per band the threshold and its risk curve, and what is kept.
+
+    Kept are so many of so many coefficients; none are counted where the risk curve is not known.
+    """
+
+    estimate: Estimate
+    chosen: dict[int, tuple[float, RiskCurve | None]]
+    kept: dict[int, NDArray[np.int64]]
+
+
 def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Choice) -> BandRun:
-    """Shrink every band at the threshold of `choice`, and add up the divergence."""
+    """Shrink every band at the threshold of `choice`, and add up the divergence.
+
+    Several pieces are looked at together, and then shrunk one after the other, to save memory.
+    """
+    count = len(batch.values)
+    pieces = [batch.piece(k) for k in range(count)]
+    if count > 1:
+        chosen = {k: choice(k, c) for k, c in _joint_samples(noise, pieces).items()}
+        runs = [_run_piece(noise, decisions, piece, lambda k, _: chosen[k], count) for piece in pieces]
+    else:
+        runs = [_run_piece(noise, decisions, batch, choice, 1)]
+    estimates = [run.estimate for run in runs]
+    value, divergence = (
+        arrays[0] if count == 1 else np.concatenate(arrays)
+        for arrays in ([e.value for e in estimates], [e.divergence for e in estimates])
+    )
+    order = range(len(noise.bands))
+    thresholds, curves = zip(*(runs[0].chosen[k] for k in order), strict=True)
+    kept = [np.sum([run.kept[k] for run in runs], axis=0) for k in order]
+    shares = tuple(float(some / size) if size else math.nan for some, size in kept)
+    return BandRun(Estimate(value, divergence), thresholds, shares, curves)
+
+
+def _joint_samples(noise: FrameNoise, pieces: list[Batch]) -> dict[int, Floats]:
+    """Return the sampled coefficients of every band, those of all pieces together."""
+    frame, shape = noise.frame, pieces[0].shape
+    inside = frame.inside(shape)
+    found: dict[int, list[Floats]] = {k: [] for k in range(len(noise.bands))}
+    for piece in pieces:
+
+        def look(k: int, c: Floats, piece: Batch = piece) -> None:
+            found[k] += sample_band(frame, noise.bands[k].key, cropped(c, inside), piece.valid, len(pieces))
+
+        frame.visit(piece.values, look, len(shape))
+    return {k: join_samples(samples) for k, samples in found.items()}
+
+
+def _run_piece(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Choice, pieces: int) -> PieceRun:
+    """Shrink every band of a batch of one piece, which is one of several."""
     frame, values, ndim = noise.frame, batch.values, len(batch.shape)
     # Where errors have weights it matters where the divergence arises; else its mean is enough.
     local = batch.weights is not None and isinstance(frame, Undecimated)
-    shape = (len(values), *(batch.shape if local else (1,) * ndim))
+    shape = (1, *(batch.shape if local else (1,) * ndim))
     divergence = np.full(shape, noise.mean_share * values.shape[1], values.dtype if local else np.float64)
     inside = frame.inside(batch.shape)
-    found: dict[int, tuple[float, float, RiskCurve | None]] = {}
+    chosen: dict[int, tuple[float, RiskCurve | None]] = {}
+    counts: dict[int, NDArray[np.int64]] = {}
 
     def shrink(k: int, coefficients: Floats) -> Floats:
         band, c = noise.bands[k], cropped(coefficients, inside)
-        samples = sample_band(frame, band.key, c, batch.valid)
-        t, curve = choice(k, join_samples(samples))
-        for i, some in enumerate(samples):
-            known = curve
-            if known is None or len(c) > 1 or decisions.named:
-                # Whatever picked the threshold, its divergence is estimated by the default method, piece by piece.
-                known = decisions.default_curve(some, np.array([t]), band.sigma)
-            per_entry = band.share * known.dof[np.searchsorted(known.thresholds, t)] / known.size
-            if band.border and batch.shape == noise.shape:
-                per_entry = divergence_with_borders(band, c[i], t, per_entry)
-            if local:
-                spread_divergence(frame, band, c[i], t, per_entry, divergence[i])
-            else:
-                divergence[i] += per_entry
+        [sample] = sample_band(frame, band.key, c, batch.valid, pieces)
+        chosen[k] = t, curve = choice(k, sample)
+        known = curve
+        if known is None or pieces > 1 or decisions.named:
+            # Whatever picked the threshold, its divergence is estimated by the default method, piece by piece.
+            known = decisions.default_curve(sample, np.array([t]), band.sigma)
+        per_entry = band.share * known.dof[np.searchsorted(known.thresholds, t)] / known.size
+        if band.border and batch.shape == noise.shape:
+            per_entry = divergence_with_borders(band, c[0], t, per_entry)
+        if local:
+            spread_divergence(frame, band, c[0], t, per_entry, divergence[0])
+        else:
+            divergence[...] += per_entry
         out = decisions.shrink(coefficients, t, in_place=True)
-        share = math.nan
+        counts[k] = np.zeros(2, np.int64)
         if curve is not None:  # tiles are not asked what they keep
-            kept = join_samples(at_valid_centres(frame, band.key, cropped(out, inside), batch.valid, None))
-            share = np.count_nonzero(kept != 0) / kept.size  # far faster than counting floats
-        found[k] = t, share, curve
+            [kept] = at_valid_centres(frame, band.key, cropped(out, inside), batch.valid, None)
+            counts[k] = np.array([np.count_nonzero(kept != 0), kept.size])  # far faster than counting floats
         return out
 
     value = frame.apply(values, shrink, ndim)
-    thresholds, kept, curves = zip(*(found[k] for k in sorted(found)), strict=True)
-    return BandRun(Estimate(value, divergence), thresholds, kept, curves)
+    return PieceRun(Estimate(value, divergence), chosen, counts)
 
 
 def divergence_with_borders(band: BandNoise, c: Floats, threshold: float, per_entry: float) -> float:

@@ -42,13 +42,12 @@ def fit_global(noise: FrameNoise, decisions: Decisions, batch: Batch, cap: float
     inside = noise.frame.inside(batch.shape)
     curves: dict[int, RiskCurve] = {}
 
-    def collect(k: int, coefficients: Floats) -> Floats:
+    def collect(k: int, coefficients: Floats) -> None:
         band = noise.bands[k]
         samples = sample_band(noise.frame, band.key, cropped(coefficients, inside), batch.valid)
         curves[k] = decisions.curve(join_samples(samples), grid * band.sigma, band.sigma)
-        return coefficients
 
-    noise.frame.apply(batch.values, collect, len(batch.shape))
+    noise.frame.visit(batch.values, collect, len(batch.shape))
     # Risks over the noise variance of the coefficients, each band by its share of the noise in the data.
     total = sum(noise.bands[k].share * c.risk / (c.sigma**2 * c.size) for k, c in curves.items())
     t = min(float(grid[np.argmin(total)]), float(grid[np.searchsorted(grid, cap, side="right") - 1]))

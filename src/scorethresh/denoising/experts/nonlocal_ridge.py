@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._arrays import Floats
+from ..._arrays import Floats, slabs
+from ...frames.patch_stream import InputRows, StreamedRows, band_groups, combined_rows, matched_groups
 from ...frames.patches import Patches
 from ...risk.estimate import Estimate
 from ..batch import Batch
@@ -106,6 +108,23 @@ class NonlocalRidge(Expert):
             raise ValueError(msg)
         return self.steps(batch, pilot, done=done).estimate
 
+    def rows(self, y: Floats, pilot: Floats, guide: Floats | None = None) -> Iterator[StreamedRows]:
+        """Yield what `apply` makes of one piece, (parts, *shape), from its first rows to its last.
+
+        Every step follows the one before it as soon as that has left enough rows behind, so that no step is held whole.
+        """
+        shape = y.shape[1:]
+        groups = band_groups(self.patches, shape)
+        matched = matched_groups(self.patches, pilot if guide is None else guide, groups)
+        flow: Iterator[InputRows] = (InputRows(pilot[:, rows], y[:, rows]) for rows in slabs(shape))
+        steps = zip(itertools.tee(matched, len(KEPT_NOISE)), self.levels, KEPT_NOISE, DATA_SHARES, strict=True)
+        for places, level, kept, share in steps:
+            found = combined_rows(self.patches, shape, groups, places, flow, (level, share))
+            flow = _next_inputs(found, y.dtype.type(kept * self.levels[0] / level))
+        variance = y.dtype.type(self.levels[0] ** 2)
+        for rows, value, divergence, data in found:
+            yield StreamedRows(rows, value, variance * divergence, data)
+
     def steps(
         self, batch: Batch, pilot: Floats, noise: Floats | None = None, done: Callable[[], None] = no_report
     ) -> Steps:
@@ -115,6 +134,20 @@ class NonlocalRidge(Expert):
         and the pilot of the batch. It costs less than a step of its own.
         """
         return _run(self.patches, self.levels, batch, pilot, noise, done)
+
+
+def _next_inputs(found: Iterator[StreamedRows], kept: Any) -> Iterator[InputRows]:
+    """Yield the inputs of the next step: what a step made, and the data with a share of what it removed."""
+    for rows in found:
+        yield InputRows(rows.value, _give_back(rows.value, rows.data, kept))
+
+
+def _give_back(value: Floats, data: Floats, kept: Any) -> Floats:
+    """Return the estimate of a step with a share of what it removed from the data."""
+    out: Floats = data - value
+    out *= kept
+    out += value
+    return out
 
 
 def _run(
@@ -138,10 +171,19 @@ def _run(
             known.append(max(known[0] - float(np.std(removed, dtype=np.float64)), KEPT_NOISE[step - 1] * known[0]))
         level = known[step]
         found.append(level)
-        both = data if noise is None or step < count - 1 else np.concatenate([data, noise], axis=1)
-        estimates = [patches.combine(*piece, level, share) for piece in zip(places, x, both, strict=True)]
-        x = np.stack([estimate.value[:parts] for estimate in estimates])
-        data = x + y.dtype.type(kept * known[0] / level) * (data - x)
+        last = step == count - 1
+        more = 0 if noise is None or not last else noise.shape[1]
+        new, response = np.empty_like(y), np.empty((len(y), more, *batch.shape), y.dtype)
+        divergence = np.empty((len(y), *batch.shape), y.dtype) if last else None
+        for k, piece in enumerate(data):
+            both = piece if noise is None or not more else np.concatenate([piece, noise[k]])
+            estimate = patches.combine(places[k], x[k], both, level, share)
+            new[k], response[k] = estimate.value[:parts], estimate.value[parts:]
+            if divergence is not None:
+                divergence[k] = estimate.divergence
+        x = new
+        data = _give_back(x, data, y.dtype.type(kept * known[0] / level))
         done()
-    divergence = np.stack([estimate.divergence for estimate in estimates]) * y.dtype.type(known[0] ** 2)
-    return Steps(x, divergence, np.stack([estimate.value[parts:] for estimate in estimates]), tuple(found))
+    assert divergence is not None
+    divergence *= y.dtype.type(known[0] ** 2)
+    return Steps(x, divergence, response, tuple(found))
