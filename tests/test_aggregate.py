@@ -83,3 +83,12 @@ def test_a_divergence_is_summed_over_entries_by_their_weights():
     assert mean.total_divergence(weights) == 7 * 0.5 + 3 * 0.25
     each = Estimate(np.zeros((2, 1, 4)), np.arange(8.0).reshape(2, 4))
     assert each.total_divergence(weights) == 2 * 1 + 4 * 3 + 3 * 4
+
+
+def test_weights_have_few_digits_and_the_sum_1(rng):
+    """So that sums in another order leave them as they are, and blends of large values keep their level."""
+    residuals = rng.normal(size=(4, 30))
+    for size in range(1, 5):
+        found = simplex_minimum(residuals[:size] @ residuals[:size].T, rng.uniform(0, 4, size))
+        np.testing.assert_array_equal(found * 2.0**24, np.rint(found * 2.0**24))
+        assert sum(found) == 1

@@ -17,6 +17,7 @@ from helpers import run_python
 from oracles import (
     filter_direct,
     kernel_sums_direct,
+    nearest_patches,
     npmle,
     product_moments,
     sparse_fits,
@@ -24,7 +25,7 @@ from oracles import (
     window_dct_direct,
 )
 from scorethresh import _kernels
-from scorethresh._kernels import CellTable, CutGaussian, PiecewiseQuadratic, WindowShrinkage, loader
+from scorethresh._kernels import CellTable, CutGaussian, PiecewiseQuadratic, WindowShrinkage, loader, patches
 from scorethresh._kernels.moments import chebyshev_of_products
 from scorethresh.rules import as_rule
 from scorethresh.sample.cells import Cells
@@ -305,6 +306,27 @@ def test_fit_mixture_averages_the_sparser_fits_that_are_close(level, count):
     # The most likely mixture is unique as a density; its probabilities are poorly determined by the data.
     mixed = [log_likelihood(np.array([v]), np.ones(1), p, 0.25) for v in z for p in (fit.probabilities, expected)]
     np.testing.assert_allclose(mixed[::2], mixed[1::2], atol=0.01)
+
+
+@every_level
+@both_precisions
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize(
+    "columns", [np.arange(0, 1000 - 63, 16), [0, 16, 32, 35, 51, 67, 800], [936], np.arange(5, 200, 7)]
+)
+def test_patches_of_signals_are_matched_from_any_columns(rng, dtype, level, parts, columns):
+    """Runs of references 16 apart are treated together, whatever their number and first column."""
+    x, columns = rng.normal(size=(parts, 1, 2, 1000)).astype(dtype), np.asarray(columns, np.int64)
+    offsets = np.array([(0, 0, d) for d in sorted(range(-300, 301), key=abs)])
+    rows = np.array([[0, 0], [0, 1]])
+    with at(level):
+        found = _kernels.match_patches(x, (1, 1, 64), rows, columns, offsets).reshape(2, columns.size, -1)
+    for (row, k), places in zip(np.ndindex(2, columns.size), found.reshape(-1, found.shape[-1]), strict=True):
+        known = nearest_patches(x.astype(float), (1, 1, 64), (0, row, columns[k]), offsets)
+        distances = {at: d for d, at in known}
+        assert len(set(places)) == len(places)
+        # Rounding of sums of squares.
+        np.testing.assert_allclose([distances[at] for at in places], sorted(distances.values())[:32], rtol=1e-5)
 
 
 # Wrong arrays.
@@ -777,6 +799,8 @@ def test_the_loops_and_their_wrappers_agree_on_constants():
     assert re.findall(r"#define (?:SIZE|MEMBERS) (\d+)", source) == [str(_kernels.PATCH_SIZE), str(_kernels.MEMBERS)]
     source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "match_patches.c").read_text()
     assert re.findall(r"#define MEMBERS (\d+)", source) == [str(_kernels.MEMBERS)]
+    scratch = [str(patches.APART), str(patches.FOLDED_MARGIN)]
+    assert re.findall(r"#define (?:APART|FOLDED_MARGIN) (\d+)", source) == scratch
     source = (TESTS.parent / "src" / "scorethresh" / "_kernels" / "symmetric_eigen.c").read_text()
     assert re.findall(r"#define MOST_SIDE (\d+)", source) == [str(_kernels.MOST_SIDE)]
 

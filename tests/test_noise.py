@@ -269,6 +269,16 @@ def test_usable_windows_hold_no_constant_parts(rng):
     assert repeats.has_repeated_values(np.rint(10 * rng.normal(size=5000)) / 255)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 10, 101])
+def test_quantiles_and_medians_are_those_of_numpy(rng, size):
+    values, shares = rng.normal(size=size), (0.0, 0.2, 0.25, 0.5, 0.8, 0.9, 1.0)
+    np.testing.assert_allclose(windows.quantiles(values, shares), np.quantile(values, shares), rtol=1e-15)
+    table = rng.normal(size=(size, 4))
+    assert windows.median_level(table) == np.median(np.abs(table)) / windows.MEDIAN_OF_NORMAL
+    values[0] = np.nan
+    assert np.isnan(windows.median_level(values))
+
+
 @pytest.mark.parametrize("block", [(512,), (8, 8), (16, 16), (4, 4, 4), (3, 5, 2)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_dct_of_windows(rng, block, dtype):

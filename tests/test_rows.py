@@ -7,11 +7,15 @@ import scorethresh as st
 from scorethresh import _kernels
 from scorethresh.denoising.aggregate import simplex_minima, simplex_minimum
 from scorethresh.denoising.batch import Batch
+from scorethresh.denoising.experts.decisions import EntryDecisions
 from scorethresh.denoising.experts.nonlocal_ridge import PATCHES, NonlocalRidge
+from scorethresh.denoising.probe import PROBE_STEP, Probe
 from scorethresh.denoising.row_patches import run_row_steps
+from scorethresh.denoising.rows import ScoreDecisions
 from scorethresh.frames.patch_rows import combine_rows, match_rows
 from scorethresh.frames.signal_windows import SignalWindows
 from scorethresh.frames.windows import Windows
+from scorethresh.noise.covariance import White
 
 
 def signals(rng, count, size, dtype=np.float64):
@@ -129,6 +133,36 @@ def test_blends_of_rows_are_those_one_by_one(rng, options, size):
         assert found.predicted_mse[k] == pytest.approx(one.predicted_mse, rel=1e-2 if ties else 1e-6)
         weights = pytest.approx(one.plans[0].named_weights, abs=0.05 if ties else 1e-6)
         assert found.plans[k].named_weights == weights
+
+
+@pytest.mark.parametrize("choose", ["fast", "blend"])
+def test_mirrored_signals_have_mirrored_blends(rng, choose):
+    """The probe moves a signal and its mirror image to opposite sides."""
+    y = signals(rng, 6, 300)
+    both = st.Denoiser(sigma=1.0, choose=choose, batch_axis=0).run(np.concatenate([y, -y]))
+    np.testing.assert_array_equal(both.estimate[6:], -both.estimate[:6])
+    np.testing.assert_array_equal(both.predicted_mse[6:], both.predicted_mse[:6])
+    np.testing.assert_array_equal(st.denoise(-y[0], sigma=1.0, choose=choose), both.estimate[6])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_probe_of_a_signal_looks_at_one_side(rng, sign):
+    """The derivative of a linear map is the map, whichever side it is; that of |y| tells the side."""
+    noise = Probe.draw(Batch(np.zeros((1, 1, 50))), White(1.0)).noise
+    probe = Probe.draw(Batch(sign * noise), White(1.0))
+    (moved,) = probe.moved
+    np.testing.assert_allclose(np.abs(moved), (1 + PROBE_STEP) * np.abs(noise))  # away from 0
+    np.testing.assert_allclose(probe.derivative(3 * probe.y, [3 * moved]), 3 * noise)
+
+
+def test_nothing_varies_behind_an_infinite_threshold(rng):
+    c = rng.normal(size=(1, 1, 90))
+    found, known = (
+        decide.default_curve(c, np.array([np.inf]), 1.0)
+        for decide in (ScoreDecisions(st.Hard()), EntryDecisions(st.Hard()))
+    )
+    assert found.dof[0] == pytest.approx(known.dof[0], abs=1e-9)
+    assert found.risk[0] == pytest.approx(st.risk_curve(c, [np.inf], sigma=1.0, method="score").risk[0])
 
 
 @pytest.mark.parametrize("name", ["fit_mixture_rows", "shrink_windows", "average_windows", "ridge_signals"])

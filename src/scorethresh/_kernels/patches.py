@@ -18,7 +18,7 @@ Sides = tuple[int, int, int]
 PATCH_SIZE = 64
 MEMBERS = 32
 # References of signals are so far apart, and vectors may read as many blocks of this length beyond a signal.
-_APART, _FOLDED_MARGIN = 16, 72
+APART, FOLDED_MARGIN = 16, 72
 # The lengths of a row of a patch that the loop is made for.
 ROW_LENGTHS = (4, 8, 64)
 # The places of patches are integers of 32 bits.
@@ -70,7 +70,7 @@ def match_patches(
     places = np.empty((len(rows) * columns.size, MEMBERS), np.int32)
     scratch = 3 * x.shape[3] + columns.size
     if patch[2] == PATCH_SIZE:
-        scratch = (len(x) + 1) * (x.shape[3] + _APART * _FOLDED_MARGIN)
+        scratch = (len(x) + 1) * (x.shape[3] + APART * FOLDED_MARGIN)
     sums, nearest = np.empty(scratch, dtype), np.empty((len(places), MEMBERS + 1), dtype)
     loader.call(
         f"match_patches_{dtype.name}",

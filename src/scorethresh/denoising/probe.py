@@ -18,8 +18,12 @@ from .batch import Batch
 # The step of the Monte Carlo derivative, over the noise. Larger ones blur jumps of the pilot, smaller ones see few. 0.1
 # gave divergences that were 1 to 2% too high on four photographs, 0.05 none that differed beyond chance.
 PROBE_STEP = 0.05
-# Up to this many entries, the derivative is taken between points on both sides: it varies less, and is the same for -y.
-# Beyond, one side is as good, at half the cost.
+# Up to this many entries of images and volumes, the derivative is taken between points on both sides: it varies less,
+# and is the same for -y. Beyond, one side is as good, at half the cost.
+#
+# Of signals one side is as good at any size. On 12 development signals of 512 to 2048 samples at three noise levels,
+# ten draws each, the error was higher by 0.010 dB, give or take 0.013; two standard errors covered 96% of the errors of
+# the prediction in place of 95%. With the side on which probe and data agree, the result is the same for -y.
 BOTH_WAYS = 1 << 16
 # Entries that a probe covers at most: a larger one costs time, a smaller one makes corrections noisy (0.5% here).
 PROBE_ENTRIES = 1 << 17
@@ -57,15 +61,16 @@ class Probe:
     whole: bool = True
 
     @property
-    def moved(self) -> list[Floats]:
-        """That part, moved by a small step ahead along the direction; behind as well, if it is small."""
-        step: Floats = self.y.dtype.type(PROBE_STEP) * self.direction
-        return [self.y + step, self.y - step] if self.y.size <= BOTH_WAYS else [self.y + step]
+    def sides(self) -> tuple[int, ...]:
+        """Where derivatives look along the direction: ahead (1), behind (-1), or both."""
+        if self.y.ndim == 3:
+            return (1 if inner(self.direction, self.y) >= 0 else -1,)
+        return (1, -1) if self.y.size <= BOTH_WAYS else (1,)
 
     @property
-    def agrees(self) -> bool:
-        """Whether the direction and the data agree in sign, on the whole. For -y it does not."""
-        return inner(self.direction, self.y) >= 0
+    def moved(self) -> list[Floats]:
+        """That part, moved by a small step along the direction, to each of the sides."""
+        return [self.y + self.y.dtype.type(side * PROBE_STEP) * self.direction for side in self.sides]
 
     @property
     def has_gaps(self) -> bool:
@@ -90,8 +95,8 @@ class Probe:
 
     def derivative(self, still: Floats, moved: Sequence[Floats]) -> Floats:
         """Return the derivative along the direction, given what an estimator made of `y` and of `moved`."""
-        ahead, behind = moved[0], moved[1] if len(moved) > 1 else still
-        change: Floats = (ahead - behind) / self.y.dtype.type(PROBE_STEP * len(moved))
+        start, distance = (still, self.sides[0]) if len(moved) == 1 else (moved[1], 2)
+        change: Floats = (moved[0] - start) / self.y.dtype.type(PROBE_STEP * distance)
         return change
 
     def ratio(self, response: Floats, control: Floats) -> float:

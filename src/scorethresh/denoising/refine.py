@@ -81,12 +81,6 @@ def fit_refinement(
     -------
     FittedRefinement or None
         None for correlated noise, which the weights of patches do not allow for, and for data of too few patches.
-
-    Notes
-    -----
-    Of signals one side of the probe tells as much as both. On 12 development signals of 512 to 2048 samples at three
-    noise levels, ten draws each, the error is the same within 0.01 dB, two standard errors cover 96% of the errors in
-    place of 95%. The side on which probe and data agree makes the result for -y the mirrored one.
     """
     patches = PATCHES[len(batch.shape)]
     if not isinstance(covariance, White) or not patches.fit(batch.shape):
@@ -94,13 +88,9 @@ def fit_refinement(
     noise = probe.noise if probe.whole else None
     expert, steps = NonlocalRidge.fit(patches, covariance.variance**0.5, batch, local.value, noise)
     still = steps if probe.whole else expert.steps(Batch(probe.y, guide=probe.guide), pilots[0], probe.noise)
-    moves, signal = list(zip(probe.moved, pilots[1:], strict=True)), len(batch.shape) == 1
-    behind = signal and len(moves) == 2 and not probe.agrees
-    if signal:
-        moves = moves[1:] if behind else moves[:1]
+    moves = zip(probe.moved, pilots[1:], strict=True)
     moved = thread_map(lambda move: expert.apply(Batch(move[0], guide=probe.guide), move[1]).value, moves)
-    change = probe.derivative(moved[0], [still.value]) if behind else probe.derivative(still.value, moved)
-    correction = probe.ratio(change, still.response)
+    correction = probe.ratio(probe.derivative(still.value, moved), still.response)
     divergences = [e.total_divergence(batch.error_weights) for e in (local, steps.estimate)]
     divergences[1] *= correction
     weight = float(least_risk_weights(batch, [local.value, steps.value], divergences)[1])

@@ -109,8 +109,9 @@ class RowBlend:
         second = [RowEstimates(*w.guided(c, g, STRENGTH)) for (w, c), g in zip(pairs, pilots, strict=True)]
         blended = [*of_bands, *second]
         still = _Local(pilots, pilot, [e.value for e in blended])
-        moved = [self._moved(y, bands, pilot_weights, sign) for sign in (1, -1)]
-        corrections = self._corrections(len(bands), still, moved)
+        lengths = self._lengths(y)
+        moved = self._moved(y + lengths * self.probe, bands, pilot_weights)
+        corrections = self._corrections(len(bands), still, moved, lengths)
         divergences = [c * e.total_divergence() for c, e in zip(corrections.T, blended, strict=True)]
         weights = least_risk_rows(y, [e.value for e in blended], divergences)
         local = blend_row_estimates(weights, corrections, blended)
@@ -118,29 +119,32 @@ class RowBlend:
         patches = PATCHES[1]
         if not self.options.refined or not patches.fit(y.shape[1:]):
             return RowPlans(local, plans)
-        return self._refined(y, local, [blend_rows(weights, some.values) for some in moved], plans)
+        return self._refined(y, local, lengths, blend_rows(weights, moved.values), plans)
 
-    def _moved(self, y: Floats, bands: list[RowBands], pilot_weights: Array, sign: int) -> _Local:
-        """Return what the local experts make of signals that are moved by a small step along the probe."""
-        step = y.dtype.type(sign * PROBE_STEP) * self.probe
+    def _lengths(self, y: Floats) -> Floats:
+        """Return how far every signal is moved along the probe, (rows, 1): to the side that `Probe` looks at."""
+        ahead = inner_rows(np.broadcast_to(self.probe, y.shape), y) >= 0
+        return np.where(ahead, PROBE_STEP, -PROBE_STEP).astype(y.dtype)[:, None]
+
+    def _moved(self, y: Floats, bands: list[RowBands], pilot_weights: Array) -> _Local:
+        """Return what the local experts make of signals that were moved."""
         rule = self.options.rule
         values = [
-            apply_row_bands(noise, rule, (y + step)[:, None], found.thresholds)[:, 0]
+            apply_row_bands(noise, rule, y[:, None], found.thresholds)[:, 0]
             for noise, found in zip(self.noises, bands, strict=True)
         ]
-        pairs = [(some, some.coefficients(y + step)) for some in self.windows]
+        pairs = [(some, some.coefficients(y)) for some in self.windows]
         pilot = blend_rows(pilot_weights, [*values, *(some.hard(c, THRESHOLD).value for some, c in pairs)])
         pilots = [some.coefficients(pilot) for some in self.windows]
         guided = [some.guided(c, g, STRENGTH).value for (some, c), g in zip(pairs, pilots, strict=True)]
         return _Local(pilots, pilot, [*values, *guided])
 
-    def _corrections(self, bands: int, still: _Local, moved: Sequence[_Local]) -> Array:
+    def _corrections(self, bands: int, still: _Local, moved: _Local, lengths: Floats) -> Array:
         """Return the factors of the divergences, (rows, experts), as `fit_plan` finds them: 1 for wavelets."""
         out = np.ones((len(still.pilot), len(still.values)))
         for k, (some, pilot) in enumerate(zip(self.windows, still.pilot_coefficients, strict=True), bands):
             control = some.guided(some.coefficients(self.probe), pilot, STRENGTH).value
-            change = (moved[0].values[k] - moved[1].values[k]) / control.dtype.type(2 * PROBE_STEP)
-            out[:, k] = self._ratios(change, control)
+            out[:, k] = self._ratios((moved.values[k] - still.values[k]) / lengths, control)
         return out
 
     def _ratios(self, change: Floats, control: Floats) -> Array:
@@ -149,19 +153,13 @@ class RowBlend:
         ratios: Array = np.clip(shown / np.maximum(expected, 1e-300), LEAST_RATIO, LARGEST_RATIO)
         return ratios
 
-    def _refined(self, y: Floats, local: RowEstimates, pilots: Sequence[Floats], plans: list[Plan]) -> RowPlans:
-        """Return the plans with patches that look alike as the last stage; `pilots` are those of moved signals."""
+    def _refined(self, y: Floats, local: RowEstimates, lengths: Floats, pilot: Floats, plans: list[Plan]) -> RowPlans:
+        """Return the plans with patches that look alike as the last stage; `pilot` is that of moved signals."""
         patches = PATCHES[1]
-        probe = np.broadcast_to(self.probe, y.shape)
-        steps = run_row_steps(patches, y, local.value, noise=probe)
-        # On one side, as `fit_refinement` does.
-        ahead = (inner_rows(probe, y) >= 0)[:, None]
-        move = y.dtype.type(PROBE_STEP) * self.probe
-        data, pilot = np.where(ahead, y + move, y - move), np.where(ahead, *pilots)
-        moved = run_row_steps(patches, data, pilot, levels=steps.levels).value
-        change = np.where(ahead, moved - steps.value, steps.value - moved) / y.dtype.type(PROBE_STEP)
+        steps = run_row_steps(patches, y, local.value, noise=np.broadcast_to(self.probe, y.shape))
+        moved = run_row_steps(patches, y + lengths * self.probe, pilot, levels=steps.levels)
         corrections = np.ones((len(y), 2))
-        corrections[:, 1] = self._ratios(change, steps.response)
+        corrections[:, 1] = self._ratios((moved.value - steps.value) / lengths, steps.response)
         both = [local, RowEstimates(steps.value, steps.divergence)]
         divergences = [c * e.total_divergence() for c, e in zip(corrections.T, both, strict=True)]
         weight = least_risk_rows(y, [e.value for e in both], divergences)[:, 1]

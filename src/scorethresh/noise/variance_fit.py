@@ -73,7 +73,8 @@ def fit_variances(design: Array, variances: Array, spread: Array, base: Any = 0.
     freedom = max(len(r) - design.shape[1], 1)
     misfit = float((robust * r**2).sum() / robust.sum() * len(r) / freedom)
     information = design.T @ ((robust / (spread * fitted) ** 2)[:, None] * design)
-    return VarianceFit(best, np.linalg.pinv(information) * max(misfit, 1.0), misfit)
+    inverse = np.stack([_solved(information, unit) for unit in np.eye(len(best))])
+    return VarianceFit(best, inverse * max(misfit, 1.0), misfit)
 
 
 def _solved(normal: Array, right: Array) -> Array:
