@@ -15,6 +15,7 @@ from .base import ChosenNoise, NoiseModel
 from .camera import MOST_BELOW, CameraNoise
 from .clipping import find_clip_limits, near_clip_limits
 from .concentration import varies_too_little
+from .dark_magnitudes import dark_magnitudes
 from .flat_power import flat_power
 from .level import sample_level
 from .models import CorrelatedNoise, PoissonNoise, WhiteNoise
@@ -131,6 +132,8 @@ def _candidates(
         line = fit_variance_line(np.stack(parts)[:, None])
         if line is not None and _grows(line):
             yield _growing_model(y, missing, line)
+        elif line is not None and dark_magnitudes(_valid(y, missing), line):  # hardly any signal, or none
+            yield RicianNoise()
     if correlated:
         yield CorrelatedNoise()
 
@@ -200,7 +203,8 @@ def _growing_model(y: NDArray[Any], missing: NDArray[np.bool_] | None, line: Var
         return SpeckleNoise()
     if _counts(y, missing, line):  # before magnitudes: those of whole numbers hardly ever have their mean as variance
         return PoissonNoise()
-    return RicianNoise() if least >= 0 and _rician(line) else CameraNoise()
+    magnitudes = least >= 0 and (_rician(line) or dark_magnitudes(_valid(y, missing), line))
+    return RicianNoise() if magnitudes else CameraNoise()
 
 
 def _rician(line: VarianceLine) -> bool:
