@@ -57,6 +57,7 @@ def test_whole_numbers_may_be_magnitudes(rng):
         lambda c, rng: np.maximum(c + 20 * rng.normal(size=c.shape), 0),
         lambda c, rng: np.abs(c + 20 * rng.normal(size=c.shape)),
         lambda c, rng: np.maximum(38 + 20 * rng.normal(size=c.shape), 0),  # those again, cut off at zero
+        lambda c, rng: np.rint(np.maximum(38 + 20 * rng.normal(size=c.shape), 0)),
     ],
 )
 def test_other_noise_is_no_magnitude(draw):
