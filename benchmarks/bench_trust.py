@@ -8,7 +8,8 @@
 and the true mean squared error of both, and whether these agree within two standard errors. `auto` prints which model
 is found for which noise, what that costs beside the true model, and how often two standard errors cover the error.
 `coverage` does the last for white noise, its level known and estimated. `map` compares the map of the predicted error
-with the true one. `--picture` draws which model was found for which noise.
+with the true one. `warnings` counts warnings of stripes and heavy tails. `--picture` draws which model was found for
+which noise.
 """
 
 from __future__ import annotations
@@ -236,11 +237,44 @@ def error_map(arguments: argparse.Namespace) -> None:
         print(f"noise {level:3g} {'median':12}" + "".join(f"{v:6.2f}" for v in np.median(groups, axis=0)))
 
 
+def failing(clean: np.ndarray, rng: np.random.Generator) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Yield a kind of noise, words of the warning that it calls for, and noise of level 1."""
+    shape, normal = clean.shape, rng.normal(size=clean.shape)
+    yield "white", "", normal
+    for level in (0.3, 0.5, 1.0):
+        yield f"stripes of {level:g}", "has an offset", normal + level * rng.normal(size=(shape[0], 1))
+    yield "Laplace", "heavy tails", rng.laplace(size=shape) / 2**0.5
+    for freedom in (3, 5):
+        yield f"t{freedom}", "heavy tails", rng.standard_t(freedom, shape) / (freedom / (freedom - 2)) ** 0.5
+
+
+def warned(arguments: argparse.Namespace) -> None:
+    """Print how often stripes and heavy tails are warned of, and the true over the predicted error."""
+    rows: dict[tuple[str, float], list[tuple[bool, bool, float]]] = {}
+    for image in arguments.images:
+        clean = load(image)
+        for level in (5.0, 20.0):
+            rng = np.random.default_rng([zlib.crc32(image.encode()), int(level)])
+            for name, words, noise in failing(clean, rng):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found = st.Denoiser(choose=arguments.choose).run(clean + level * noise)
+                told = " ".join(found.warnings)
+                false = any(other in told for other in ("has an offset", "heavy tails") if other != words)
+                off = float(np.mean((found.estimate - clean) ** 2)) / max(found.predicted_mse, 1e-12)
+                rows.setdefault((name, level), []).append((bool(words) and words in told, false, off))
+    print(f"{'noise':16}{'level':>6}{'warned':>8}{'falsely':>9}{'true over predicted':>21}{'cases':>7}")
+    for (name, level), each in rows.items():
+        told, false, off = np.array(each, dtype=float).T
+        print(f"{name:16}{level:6g}{told.sum():8.0f}{false.sum():9.0f}{np.median(off):21.2f}{len(off):7}")
+
+
 SECTIONS: dict[str, Callable[[argparse.Namespace], None]] = {
     "models": models,
     "auto": auto,
     "coverage": coverage,
     "map": error_map,
+    "warnings": warned,
 }
 
 
