@@ -27,6 +27,7 @@ def small(monkeypatch):
     sizes = {1: (33_000, 16_000, 40_000), 2: (35_000, 128, 60_000), 3: (100_000, 32, 1 << 18)}
     for ndim, (tile, crop, refined) in sizes.items():
         monkeypatch.setitem(places.TILE_ENTRIES, ndim, tile)
+        monkeypatch.setitem(places.TILES_PER_WHOLE, ndim, 1)
         monkeypatch.setitem(crops.CROP_SIDE, ndim, crop)
         monkeypatch.setitem(tiles.REFINED_ENTRIES, ndim, refined)
     monkeypatch.setattr(noise_sample, "MEASURED_WHOLE", 36_000)

@@ -10,7 +10,7 @@ import pywt
 from scipy.stats import norm
 
 import scorethresh as st
-from scorethresh.denoising import crops
+from scorethresh.denoising import crops, places
 from scorethresh.denoising.batch import Batch
 from scorethresh.denoising.crops import block_scores, highest_variance_crops, universal_cap
 from scorethresh.denoising.denoiser import Denoiser
@@ -87,6 +87,7 @@ def test_predictions_hardly_depend_on_the_tiling(rng, monkeypatch, choose):
     found = []
     for entries in (y.size, y.size // 4):
         monkeypatch.setitem(crops.TILE_ENTRIES, 2, entries)
+        monkeypatch.setitem(places.TILES_PER_WHOLE, 2, 1)
         found.append(denoise_tiles(plan, back.batch(0, values[0]), back, 0, lambda: None).sums)
     assert found[1].divergence == pytest.approx(found[0].divergence, rel=0.07)
 

@@ -25,6 +25,7 @@ SHAPE = (260, 220)
 def small(monkeypatch):
     """Sizes from which on data are large, so that small ones are treated as large ones."""
     monkeypatch.setitem(places.TILE_ENTRIES, 2, 35_000)
+    monkeypatch.setitem(places.TILES_PER_WHOLE, 2, 1)
     monkeypatch.setitem(crops.CROP_SIDE, 2, 128)
     monkeypatch.setitem(tiles.REFINED_ENTRIES, 2, 60_000)
     monkeypatch.setattr(noise_sample, "MEASURED_WHOLE", 36_000)
