@@ -10,7 +10,7 @@ from scipy import fft, stats
 import oracles
 import scorethresh as st
 from helpers import texture
-from scorethresh.noise import repeats, windows
+from scorethresh.noise import medians, repeats, windows
 from scorethresh.noise.level import MOST_STRUCTURE_ERROR, STRUCTURE_ERROR, combined, measure_level, sample_level
 from scorethresh.noise.mixed_differences import mixed_readings
 from scorethresh.noise.spectrum import estimate_spectrum
@@ -272,11 +272,11 @@ def test_usable_windows_hold_no_constant_parts(rng):
 @pytest.mark.parametrize("size", [1, 2, 3, 10, 101])
 def test_quantiles_and_medians_are_those_of_numpy(rng, size):
     values, shares = rng.normal(size=size), (0.0, 0.2, 0.25, 0.5, 0.8, 0.9, 1.0)
-    np.testing.assert_allclose(windows.quantiles(values, shares), np.quantile(values, shares), rtol=1e-15)
+    np.testing.assert_allclose(medians.quantiles(values, shares), np.quantile(values, shares), rtol=1e-15)
     table = rng.normal(size=(size, 4))
-    assert windows.median_level(table) == np.median(np.abs(table)) / windows.MEDIAN_OF_NORMAL
+    assert medians.median_level(table) == np.median(np.abs(table)) / medians.MEDIAN_OF_NORMAL
     values[0] = np.nan
-    assert np.isnan(windows.median_level(values))
+    assert np.isnan(medians.median_level(values))
 
 
 @pytest.mark.parametrize("block", [(512,), (8, 8), (16, 16), (4, 4, 4), (3, 5, 2)])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import pywt
 
+from scorethresh.noise import variance_fit
 from scorethresh.noise.variance_fit import fit_variances
 from scorethresh.noise.variance_line import fit_variance_line
 
@@ -78,3 +79,13 @@ def test_a_fit_finds_exact_variances_past_outliers():
     variances[[2, 7]] *= 5
     found = fit_variances(np.stack([np.ones(10), x], axis=1), variances, np.full(10, 0.05))
     assert found.coefficients == pytest.approx([3, 2], rel=0.03)
+
+
+def test_the_covariance_of_a_line_is_the_inverse_of_its_information(rng):
+    x = np.linspace(-0.4, 0.6, 7)
+    design, spread = np.stack([np.ones(7), x], axis=1), rng.uniform(0.1, 0.3, 7)
+    line = design @ [3.0, 2.0]
+    found = variance_fit.fit_variances(design, line, spread)
+    np.testing.assert_allclose(found.coefficients, [3.0, 2.0], rtol=1e-6)
+    expected = np.linalg.inv(design.T @ (design / (spread * line)[:, None] ** 2))
+    np.testing.assert_allclose(found.covariance, expected, rtol=1e-6)

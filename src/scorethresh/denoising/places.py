@@ -20,7 +20,7 @@ def tile_edges(shape: Sequence[int], step: int = 1, entries: int | None = None) 
     """Return where tiles begin and end along each axis, by halving the longest axis.
 
     A tile has at most so many entries. By default data of TILE_ENTRIES are one tile, and larger ones are cut into tiles
-    of a share of that. All but the last edge are multiples of `step`.
+    of a share of that. All but the last edge are multiples of `step`, so tiles are no shorter than that.
     """
     if entries is None:
         entries = TILE_ENTRIES[len(shape)]
@@ -29,7 +29,9 @@ def tile_edges(shape: Sequence[int], step: int = 1, entries: int | None = None) 
     while math.prod(-(-n // c) for n, c in zip(shape, counts, strict=True)) > entries:
         k = max(range(len(shape)), key=lambda i: shape[i] / counts[i])
         counts[k] *= 2
-    return [[*(n * i // c // step * step for i in range(c)), n] for n, c in zip(shape, counts, strict=True)]
+    return [
+        [*dict.fromkeys(n * i // c // step * step for i in range(c)), n] for n, c in zip(shape, counts, strict=True)
+    ]
 
 
 def tiles_of(shape: Sequence[int], step: int = 1) -> list[Place]:

@@ -120,7 +120,10 @@ def _of_windows(y: Floats, covariance: Covariance) -> Iterator[_Share]:
     if max(sides) == 1:  # such windows hold no frequency but 0
         return
     cut = overlapping(y, range(y.ndim), sides)
-    overlap = max(cut.windows(y).size / y.size, 1.0)
+    all_windows = cut.windows(y)
+    overlap = max(all_windows.size / y.size, 1.0)
+    if all_windows.size < MIN_WINDOWS * overlap * math.prod(sides):
+        return
     read = kept(_tapered_windows, covariance)(sides, covariance, y.dtype)
     windows, caught = 0, np.zeros((len(read.limits), read.limits[0].size), np.int64)
     for coefficients in _coefficients(y, cut, read.filters):
