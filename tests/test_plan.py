@@ -296,3 +296,15 @@ def test_windows_as_long_as_the_data_fit():
 
     assert [sides(FIRST_STAGE, (n,)) for n in (127, 128, 1023, 1024)] == [[], [128], [128], [128, 1024]]
     assert sides(SECOND_STAGE, (16, 16)) == sides(SECOND_STAGE, (5, 7)) == [8, 16]  # small ones always
+
+
+@pytest.mark.parametrize("step", [1, 32, 128, 512])
+def test_tiles_cover_the_data_once_and_none_is_empty(monkeypatch, step):
+    """Steps of sampled wavelets may be longer than a tile. Two edges in one place once made a tile without entries."""
+    monkeypatch.setitem(crops.TILE_ENTRIES, 2, 3000)
+    shape, count = (200, 231), np.zeros((200, 231), int)
+    for tile in tiles_of(shape, step):
+        assert count[tile].size
+        assert all(s.start % step == 0 for s in tile)
+        count[tile] += 1
+    assert (count == 1).all()
