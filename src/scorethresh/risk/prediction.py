@@ -111,7 +111,7 @@ class FilterRatio:
     """
 
     exponent: float
-    spread: float = 0.15
+    spread: float = 0.13
     least_spread: float = 0.2
 
     def reading(self, divergence: float) -> Prediction:
