@@ -103,3 +103,17 @@ def test_constant_channels_keep_every_digit(rng):
     found = st.denoise(y, sigma=20.0, channel_axis=-1)
     np.testing.assert_array_equal(found[..., 1], y[..., 1])
     assert (found[..., 0] != y[..., 0]).any()
+
+
+@pytest.mark.parametrize("value", [1e20, -9.97e36])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fill_values_are_named(rng, value, dtype):
+    """One of them made all other entries NaN once."""
+    y = rng.normal(size=(40, 50)).astype(dtype)
+    y[3, 4] = value
+    with pytest.raises(ValueError, match=r"y holds .*e\+.* a fill value\? Mark it as missing: mask="):
+        st.denoise(y)
+    masked = st.denoise(y, mask=np.isclose(y, dtype(value)))
+    assert np.isfinite(masked).all()
+    y[3, 4] = 1e6  # a large outlier is none
+    assert np.isfinite(st.denoise(y)).all()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import pywt
 
+import scorethresh as st
 from scorethresh.noise import variance_fit
 from scorethresh.noise.variance_fit import fit_variances
 from scorethresh.noise.variance_line import fit_variance_line
@@ -89,3 +90,20 @@ def test_the_covariance_of_a_line_is_the_inverse_of_its_information(rng):
     np.testing.assert_allclose(found.coefficients, [3.0, 2.0], rtol=1e-6)
     expected = np.linalg.inv(design.T @ (design / (spread * line)[:, None] ** 2))
     np.testing.assert_allclose(found.covariance, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        np.indices((64, 64)).sum(axis=0) % 2,
+        np.arange(1000) % 2,
+        np.indices((24, 24, 24)).sum(axis=0) % 2,
+        np.tile([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]], (32, 32)),
+    ],
+)
+def test_patterns_of_one_mean_tell_nothing(pattern):
+    """Checkerboards and dither have the same mean and variance in all windows; a division by zero was raised once."""
+    y = 16.0 * pattern
+    line = fit_variance_line(y)
+    assert line is None or line.significance < 3.5
+    np.testing.assert_allclose(st.denoise(y), y, atol=1e-9)

@@ -10,11 +10,17 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._arrays import as_integers, cropped
+from ..noise.medians import quantiles
+from ..noise.repeats import sample_of
 
 # By the number of axes: an axis of at most this length is treated as channels, if the others have MIN_PLANE entries
 # or more. Wavelets and windows find little to do along so short an axis.
 MOST_SLICES = {1: 0, 2: 2, 3: 8}
 MIN_PLANE = 32
+
+# Largest distance from the median, over that between the quartiles. Beyond, single precision leaves no digits to the
+# other entries; known fill values are 1e20 and 9.97e36.
+FARTHEST = 1e9
 
 # Squares of values must neither overflow nor vanish.
 SMALLEST, LARGEST = 1e-153, 1e153
@@ -131,6 +137,7 @@ def read_layout(y: Any, channel_axis: int | None, mask: Any) -> Layout:
     parts = as_parts(a)
     missing = _missing(parts, mask)
     _check_range(parts, missing)
+    _refuse_fill_values(parts, missing)
     return Layout(parts, missing, channel_axis, masked)
 
 
@@ -223,3 +230,20 @@ def check_largest(largest: float) -> None:
             f"squares can be computed. Rescale it: y / {largest:.3g}."
         )
         raise ValueError(msg)
+
+
+def _refuse_fill_values(parts: NDArray[Any], missing: NDArray[np.bool_] | None) -> None:
+    """Refuse an entry so far from the others that these would vanish beside it."""
+    if parts.dtype.kind != "f":
+        return
+    for part in parts.reshape(-1, *parts.shape[2:]):
+        known = part if missing is None else part[~missing]
+        first, centre, third = quantiles(sample_of(known).astype(np.float64), (0.25, 0.5, 0.75))
+        low, high = float(known.min()), float(known.max())
+        farthest = high if high - centre > centre - low else low
+        if third > first and abs(farthest - centre) > FARTHEST * (third - first):
+            msg = (
+                f"y holds {farthest:.6g}, {abs(farthest - centre) / (third - first):.0e} times as far from its median "
+                f"as its quartiles are apart: a fill value? Mark it as missing: mask=np.isclose(y, {farthest:.6g})."
+            )
+            raise ValueError(msg)

@@ -47,7 +47,7 @@ NO_NOISE = "No noise was found. The data were left as they are."
 
 _TOO_HIGH = (
     "The noise level is too high: the data vary less than noise of that level would by itself. Details may be lost. "
-    "Pass sigma, if you know it."
+    "Pass a smaller sigma, if you know it, or none."
 )
 
 

@@ -92,8 +92,9 @@ class AutoNoise(NoiseModel):
         white = WhiteNoise(shared=self.shared)
         if max(y.shape[2:]) < MIN_LENGTH:
             return ChosenNoise(white)
-        step = -(-len(y) // MOST_CHANNELS)
-        parts = [known_floats(part, missing) for channel in y[::step] for part in channel]
+        varying = [channel for channel in y if len(y) == 1 or np.ptp(_valid(channel, missing)) > 0] or [y[0]]
+        step = -(-len(varying) // MOST_CHANNELS)
+        parts = [known_floats(part, missing) for channel in varying[::step] for part in channel]
         outliers = _outliers(parts)
         if outliers is not None:
             parts = [np.where(outliers, np.nan, part) for part in parts]

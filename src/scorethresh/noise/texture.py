@@ -200,8 +200,8 @@ def _where_texture_vanishes(flat: Array, rest: Array, floor: float, overlap: flo
     noise = max(noise, floor * h)
     if noise**2 <= 0:  # it may vanish by rounding
         return None
-    # 2 / sqrt(effective_count), by which readings are compared, is then 1.4 standard errors of the level.
-    return Reading(math.sqrt(noise), 8 * noise**2 / max(variance, TINY))
+    # The relative standard error of the level is half that of its square.
+    return Reading(math.sqrt(noise), (2 * MEDIAN_ERROR * noise) ** 2 / max(variance, TINY))
 
 
 def split_texture(flat: Array, growth: Array, used: NDArray[np.bool_]) -> tuple[Array, float]:
