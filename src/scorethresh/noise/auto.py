@@ -16,7 +16,7 @@ from .camera import MOST_BELOW, CameraNoise
 from .clipping import find_clip_limits, near_clip_limits
 from .concentration import varies_too_little
 from .dark_magnitudes import dark_magnitudes
-from .flat_power import flat_power
+from .flat_power import SMALL_IMAGE, flat_power
 from .level import sample_level
 from .medians import difference_level
 from .models import CorrelatedNoise, PoissonNoise, WhiteNoise
@@ -175,7 +175,7 @@ def _even_where_flat(values: Floats, model: NoiseModel) -> bool:
     if found is None:
         return True
     if isinstance(model, SpeckleNoise):
-        return values.size >= MIN_WEAK_ENTRIES or not found.is_textured
+        return values.size >= SMALL_IMAGE or not found.is_textured
     return found.high > MIN_EVEN_POWER and found.middle < MOST_EVEN_RED * found.high
 
 

@@ -7,12 +7,11 @@ much of the power is noise.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from .texture import FLAT_SHARE, MIN_FLAT_WINDOWS
+from .texture import flat_count
 from .windows import WindowSet, frequency_sums, relative_frequencies
 
 # Relative frequencies of the bands.
@@ -23,6 +22,8 @@ LOW, MIDDLE, HIGH = (0.15, 0.35), (0.35, 0.6), (0.7, 1.0)
 # more have 1.35 or more in the first; those crops that came out worse at noise 5 or more 1.37 to 1.9, and 1.53 to 2.15
 # in the second. Of a thousand crops whose level is right, 23 are in these ranges.
 MIN_TEXTURE, MOST_TEXTURE, MOST_SLOPE = 1.35, 2.0, 2.25
+# Images of fewer entries are called small: there, texture in all windows lowers the level, and is no speckle.
+SMALL_IMAGE = 1 << 15
 
 
 class FlatPower(NamedTuple):
@@ -43,7 +44,7 @@ def flat_power(windows: WindowSet) -> FlatPower | None:
 
     Half of the frequencies, those with an even or an odd sum, rank the windows, the other half is read.
     """
-    count = max(int(FLAT_SHARE * len(windows.coefficients)), math.ceil(MIN_FLAT_WINDOWS * windows.overlap))
+    count = flat_count(windows)
     if len(windows.coefficients) <= count:
         return None
     energy = np.square(windows.coefficients)

@@ -13,7 +13,7 @@ from .._arrays import Floats, working_precision
 from .._lazy_data import lazy_module
 from .._validate import Array
 from .clipping import NEAR_DISTANCE, find_clip_limits
-from .flat_power import flat_power
+from .flat_power import SMALL_IMAGE, flat_power
 from .medians import median_level
 from .mixed_differences import MIN_NOISY_SHARE, mixed_readings, nonzero_reading, pair_differences
 from .peaks import difference_readings, limit_readings
@@ -64,12 +64,11 @@ MOST_STRUCTURE_ERROR = 0.05
 GAP_ERROR = 0.1
 
 
-# Images of fewer entries whose windows are all textured have a level that is as likely far too high as right. It is
+# Small images whose windows are all textured have a level that is as likely far too high as right. It is
 # multiplied by this factor, and called uncertain by that error. A level that is too low leaves noise, one that is too
 # high destroys what is no noise. On the crops that `flat_power` names, those with a right level lose 2 dB; with 0.85
 # they lose 0.7 dB, and a third of the others come out worse than they went in. The reading must hold at least so much
 # of the power of flat windows: if it is far below, it knows about the texture.
-MANY_ENTRIES = 1 << 15
 TEXTURED_FACTOR, TEXTURED_ERROR = 0.65, 0.2
 MIN_POWER_SHARE = 0.5
 
@@ -205,7 +204,7 @@ def _window_level(y: Floats, peaks: bool) -> Level | None:
     if not readings and sets[0].noisy:
         return first  # all windows are near a limit
     found = combined(readings) or Level(0.0, 0.0)
-    small = y.ndim == 2 and y.size < MANY_ENTRIES
+    small = y.ndim == 2 and y.size < SMALL_IMAGE
     return _below_texture(found, far[0]) if small and found.value == in_windows.value else found
 
 

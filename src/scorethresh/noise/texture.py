@@ -109,6 +109,11 @@ AVERAGES = (
 )
 
 
+def flat_count(windows: WindowSet) -> int:
+    """Return how many windows are called flat. If there are no more than that, nothing can be told."""
+    return max(int(FLAT_SHARE * len(windows.coefficients)), math.ceil(MIN_FLAT_WINDOWS * windows.overlap))
+
+
 def flat_readings(windows: WindowSet) -> Iterator[Reading]:
     """Yield noise levels read from the flattest windows, as they are and with the texture in them removed.
 
@@ -133,8 +138,7 @@ def flat_readings(windows: WindowSet) -> Iterator[Reading]:
     Patterns without high frequencies, such as fringes, would make s too small. So s is at least the power h less the
     texture that it can hold: `MAX_TEXTURE_MEAN` times its standard deviation, told by `excess_variability`.
     """
-    least = math.ceil(MIN_FLAT_WINDOWS * windows.overlap)
-    count = max(int(FLAT_SHARE * len(windows.coefficients)), least)
+    least, count = math.ceil(MIN_FLAT_WINDOWS * windows.overlap), flat_count(windows)
     if len(windows.coefficients) > count:
         energy = np.square(windows.coefficients)
         for lowest in HIGH:
