@@ -171,6 +171,22 @@ def test_a_worker_that_is_killed_is_replaced(small, noisy, tmp_path):
     assert found.predicted_mse == pytest.approx(expected.predicted_mse, rel=1e-12)
 
 
+def _pages_of_ten_arrays():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        np.ones(1 << 20)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the setting is that of the C library of Linux")
+def test_workers_use_freed_memory_again():
+    # One array takes 2048 pages; a worker that gives memory back at once would take 20,480.
+    with cluster.task_runner(workers=1) as runner:
+        (pages,) = runner([dask.delayed(_pages_of_ten_arrays)()], lambda: None)
+    assert pages < 5000
+
+
 @pytest.mark.slow
 def test_workers_without_memory_leave_no_output(monkeypatch, rng, tmp_path):
     """One tile takes twice the memory that a worker has, so it is ended. In this process the work goes on."""
