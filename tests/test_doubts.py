@@ -44,6 +44,14 @@ def test_risks_below_zero_by_chance_are_not_doubted():
         st.select_rank(y.reshape(50, 40), sigma=1.0)
 
 
+@pytest.mark.parametrize("sigma", [20.0, None])
+def test_noise_that_is_clipped_everywhere_is_doubted(sigma, rng):
+    y = np.clip(np.rint(rng.normal(3.0, 20.0, (96, 96))), 0, 255).astype(np.uint8)
+    with pytest.warns(st.AssumptionWarning, match="clipped everywhere"):
+        found = st.Denoiser(sigma=sigma, choose="fast").run(y)
+    assert found.predicted_mse >= 0
+
+
 def test_texture_that_fills_a_small_picture_is_doubted():
     """Grass. Its noise was called correlated in three of four draws, with seven times the error of the input."""
     grass = CAMERA[384:, 384:]

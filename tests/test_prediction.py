@@ -66,7 +66,7 @@ def test_the_spread_of_the_prior_has_three_sources():
     found = predict(RiskSums(100.0, 50.0), noise, ratio)
     reading = ratio.reading(0.05)
     spread = math.hypot(reading.stderr, 2 * 0.05 * reading.mse, 2 * math.log(1000) / 1000)
-    of_risk = math.hypot(math.sqrt(2.1 / 1000), 2 * 0.05, 0.1 * DIVERGENCE_ERROR)
+    of_risk = math.hypot(math.sqrt(2.1 / 1000), 2 * (1 - 2 * 0.05) * 0.05, 0.1 * DIVERGENCE_ERROR)
     expected = oracles.error_given_risk(reading.mse, spread, 0.1, of_risk)
     assert (found.mse, found.stderr) == pytest.approx(expected, rel=0.01)
 
@@ -82,6 +82,16 @@ def test_a_lost_structure_counts_in_little_data():
         assert predict(RiskSums(count, 0.5 * count), vague, sure).stderr == pytest.approx(
             math.hypot(lost, 2 * 0.2 * 0.5), rel=0.01
         )
+
+
+def test_the_level_does_not_matter_where_half_of_the_noise_is_kept():
+    """What the residual lacks, the estimate has: the risk of halving is its residual, at any level."""
+    known, unknown = (
+        predict(RiskSums(250.0, 500.0), NoiseEnergy(1000, 1.0, 1.0, 1.0, level_error=error), FilterRatio(2.0, 1e6))
+        for error in (0.0, 0.02)
+    )
+    assert unknown.score == pytest.approx(known.score, rel=0.01)
+    assert unknown.stderr == pytest.approx(known.stderr, rel=0.01)
 
 
 def test_more_entries_do_not_make_a_divergence_exact():

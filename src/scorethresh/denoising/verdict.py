@@ -60,6 +60,10 @@ _HEAVY_TAILS = (
     "signal, and the error is larger than predicted. Replace them first, by a median filter or by NaN, or transform "
     "the data."
 )
+_ALL_CLIPPED = (
+    "The noise is clipped everywhere: no region is far enough from the limits of the data to test the noise model. The "
+    "error may be larger than predicted. Record the data again with more headroom, if you can."
+)
 _BELOW_ZERO = (
     "The estimated risk is below zero, which no error is: the noise level is too high, or the noise is correlated. "
     "Details may be lost, and the error is larger than predicted. Pass a smaller sigma, or leave it out to have it "
@@ -106,14 +110,17 @@ def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) 
     y, x = values[0], estimate[0]
     place = middle(y.shape)
     y, x = y[place], x[place]
-    y = np.where(_comparable(back.crop(place)), y, np.nan)
+    comparable = _comparable(back.crop(place))
+    name = chosen.model.name
+    if not comparable.any():
+        return Verdict(f"{name[0].upper()}{name[1:]} was assumed.", (*chosen.remarks, _ALL_CLIPPED), None)
+    y = np.where(comparable, y, np.nan)
     covariance = back.covariances[0]
     # The roots of few counts vary less than those of many. Where they hardly do, nothing can be told.
     factor = np.asarray(back.local_noise(0, place, estimate[(slice(None), *place)]).variance)
     removed = (y - x) / np.sqrt(np.where(factor > MIN_FACTOR, factor, np.nan)).astype(x.dtype)
     check = check_residual(removed, x, covariance)
     failures = list(chosen.remarks)
-    name = chosen.model.name
     if varies_too_little(y, covariance):
         failures.append(_TOO_HIGH)
     if back.stabiliser.level_error > MOST_LEVEL_ERROR:
