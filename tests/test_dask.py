@@ -1,12 +1,13 @@
 """Data in chunks: the same result as in memory, whatever the chunks."""
 
+import itertools
 import pickle
 
 import numpy as np
 import pytest
 
 import scorethresh as st
-from scorethresh.denoising import crops, noise_sample, places
+from scorethresh.denoising import crops, noise_sample, places, value_range
 from scorethresh.scale import statistics as chunk_statistics
 
 da = pytest.importorskip("dask.array")
@@ -183,6 +184,64 @@ def test_what_cannot_be_denoised_is_refused_before_the_work(small, rng):
         st.denoise(da.from_array(y, chunks=50), sigma=np.ones(7))
     with pytest.raises(ValueError, match="positive and finite"):
         st.denoise(da.from_array(scene(2, rng), chunks=50), sigma=np.zeros(SHAPES[2]))
+
+
+def words_of(error, run):
+    with pytest.raises(error) as told:
+        run()
+    return str(told.value)
+
+
+@pytest.mark.parametrize("value", [1e20, -9.96921e36])
+@pytest.mark.parametrize("at", [(3, 4), (130, 100), (slice(200, 259), slice(1, 200))])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fill_values_are_refused_with_the_words_for_data_in_memory(small, rng, monkeypatch, value, at, dtype):
+    """Whether the crops that tell the noise hold some or not; known quartiles are those of one entry of several."""
+    monkeypatch.setattr(value_range, "SAMPLE_SIZE", 9000)
+    y = scene(2, rng).astype(dtype)
+    y[60:70, 20:25] = np.nan
+    y[at] = value
+    expected = words_of(ValueError, lambda: st.denoise(y))
+    assert "a fill value? Mark it as missing" in expected
+    for chunks in CHUNKS[2], 90:
+        assert words_of(ValueError, lambda: st.denoise(da.from_array(y, chunks=chunks))) == expected  # noqa: B023
+    options = {"choose": "bands", "levels": 2, "mask": np.isclose(y, value)}
+    found = st.denoise(da.from_array(y, chunks=90), **options).compute()
+    np.testing.assert_allclose(found, st.denoise(y, **options), atol=1e-3)
+
+
+def test_fill_values_of_one_channel_are_refused(small, rng):
+    y = np.stack([scene(2, rng), scene(2, rng)], axis=-1)
+    y[250, 7, 1] = 1e20
+    expected = words_of(ValueError, lambda: st.denoise(y, channel_axis=-1))
+    assert words_of(ValueError, lambda: st.denoise(da.from_array(y, chunks=(50, 70, 1)), channel_axis=-1)) == expected
+
+
+def test_fill_values_of_small_data_are_refused_when_they_are_computed(rng):
+    y = scene(2, rng)[:100, :90]
+    y[8, 9] = 1e20
+    lazy = st.denoise(da.from_array(y, chunks=30))
+    assert words_of(ValueError, lazy.compute) == words_of(ValueError, lambda: st.denoise(y))
+
+
+@pytest.mark.parametrize("value", [np.inf, 1e20])
+def test_data_without_noise_are_read_before_they_are_given_back(small, value):
+    y = np.add.outer(np.zeros(SHAPES[2][0]), np.repeat([1.0, 2.0], 110))
+    y[250, 3] = value
+    expected = words_of(ValueError, lambda: st.denoise(y))
+    assert words_of(ValueError, lambda: st.denoise(da.from_array(y, chunks=50))) == expected
+
+
+@pytest.mark.parametrize(("shape", "step"), [((57,), 8), ((9, 31), 7), ((5, 6, 7), 4), ((6, 7), 1)])
+def test_samples_of_tiles_are_those_of_the_whole(monkeypatch, shape, step):
+    size = int(np.prod(shape))
+    monkeypatch.setattr(value_range, "SAMPLE_SIZE", size // step)
+    whole = np.arange(float(size)).reshape(shape)
+    cuts = [sorted({0, n // 3, n // 2, n}) for n in shape]
+    found = []
+    for tile in itertools.product(*([slice(*ends) for ends in itertools.pairwise(c)] for c in cuts)):
+        found.append(whole[tile][value_range.sampled_entries(tile, shape)])
+    np.testing.assert_array_equal(np.sort(np.concatenate(found)), whole.ravel()[::step])
 
 
 def test_tiles_that_are_too_small_are_told(small):

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as hs
 
 import scorethresh as st
-from scorethresh.denoising.layout import LARGEST, SMALLEST, read_layout
+from scorethresh.denoising.layout import read_layout
+from scorethresh.denoising.value_range import LARGEST, SMALLEST
 
 DTYPES = [np.float16, np.float32, np.float64, np.uint8, np.int16, np.uint64, np.complex64, np.complex128, ">f4", ">c16"]
 

@@ -10,20 +10,12 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._arrays import as_integers, cropped
-from ..noise.medians import quantiles
-from ..noise.repeats import sample_of
+from .value_range import ValueRange
 
 # By the number of axes: an axis of at most this length is treated as channels, if the others have MIN_PLANE entries
 # or more. Wavelets and windows find little to do along so short an axis.
 MOST_SLICES = {1: 0, 2: 2, 3: 8}
 MIN_PLANE = 32
-
-# Largest distance from the median, over that between the quartiles. Beyond, single precision leaves no digits to the
-# other entries; known fill values are 1e20 and 9.97e36.
-FARTHEST = 1e9
-
-# Squares of values must neither overflow nor vanish.
-SMALLEST, LARGEST = 1e-153, 1e153
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +127,8 @@ def read_layout(y: Any, channel_axis: int | None, mask: Any) -> Layout:
     check_dtypes(a, mask)
     a, mask = with_channels_first(a, mask, channel_axis)
     parts = as_parts(a)
-    missing = _missing(parts, mask)
-    _check_range(parts, missing)
-    _refuse_fill_values(parts, missing)
+    missing = missing_entries(parts, mask)
+    ValueRange.of(parts, missing).check()
     return Layout(parts, missing, channel_axis, masked)
 
 
@@ -188,62 +179,10 @@ def with_channels_first(
     return a, mask
 
 
-def _missing(parts: NDArray[Any], mask: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-    """Return where entries are masked or NaN, None if none is; refuse infinite ones."""
+def missing_entries(parts: NDArray[Any], mask: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    """Return where entries are masked, or NaN in some channel or part; None if none is."""
     if parts.dtype.kind == "f":
         bad = np.isnan(parts).any(axis=(0, 1))
         if bad.any():
             mask = bad if mask is None else mask | bad
-        infinite = np.isinf(parts).any(axis=(0, 1))
-        if mask is not None:
-            infinite &= ~mask
-        if infinite.any():
-            raise infinite_entries(int(np.count_nonzero(infinite)))
-    if mask is not None and mask.all():
-        raise nothing_known()
     return mask if mask is not None and mask.any() else None
-
-
-def infinite_entries(count: int) -> ValueError:
-    """Return the error for infinite entries."""
-    return ValueError(f"y holds {count} infinite entries. Mark them as missing: mask=~np.isfinite(y).")
-
-
-def nothing_known() -> ValueError:
-    """Return the error for data without known entries."""
-    return ValueError("every entry of y is missing: NaN or masked. Pass at least one.")
-
-
-def _check_range(parts: NDArray[Any], missing: NDArray[np.bool_] | None) -> None:
-    """Refuse values whose squares leave the range of doubles."""
-    if parts.dtype.kind != "f" or parts.dtype.itemsize < 8:
-        return
-    known: Any = True if missing is None else ~missing
-    check_largest(float(max(parts.max(initial=0.0, where=known), -parts.min(initial=0.0, where=known))))
-
-
-def check_largest(largest: float) -> None:
-    """Refuse a magnitude whose square leaves the range of doubles."""
-    if largest and not SMALLEST <= largest <= LARGEST:
-        msg = (
-            f"the largest magnitude in y is {largest:.3g}, beyond the range from {SMALLEST:g} to {LARGEST:g} in which "
-            f"squares can be computed. Rescale it: y / {largest:.3g}."
-        )
-        raise ValueError(msg)
-
-
-def _refuse_fill_values(parts: NDArray[Any], missing: NDArray[np.bool_] | None) -> None:
-    """Refuse an entry so far from the others that these would vanish beside it."""
-    if parts.dtype.kind != "f":
-        return
-    for part in parts.reshape(-1, *parts.shape[2:]):
-        known = part if missing is None else part[~missing]
-        first, centre, third = quantiles(sample_of(known).astype(np.float64), (0.25, 0.5, 0.75))
-        low, high = float(known.min()), float(known.max())
-        farthest = high if high - centre > centre - low else low
-        if third > first and abs(farthest - centre) > FARTHEST * (third - first):
-            msg = (
-                f"y holds {farthest:.6g}, {abs(farthest - centre) / (third - first):.0e} times as far from its median "
-                f"as its quartiles are apart: a fill value? Mark it as missing: mask=np.isclose(y, {farthest:.6g})."
-            )
-            raise ValueError(msg)

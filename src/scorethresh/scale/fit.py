@@ -12,7 +12,7 @@ from .._threads import one_thread_per_task
 from ..denoising.batch import Batch, joined_batches
 from ..denoising.crops import BLOCK_SIDE, crops_within
 from ..denoising.denoiser import Denoiser
-from ..denoising.layout import Layout, check_largest, infinite_entries, nothing_known
+from ..denoising.layout import Layout
 from ..denoising.noise_sample import noise_sample, outlier_levels
 from ..denoising.places import widened
 from ..denoising.plan import FittedPlan, PlanOptions, fit_plan
@@ -27,6 +27,7 @@ from ..denoising.stabilise import (
     sampled_covariances,
 )
 from ..denoising.tiles import local_estimate, local_margin
+from ..denoising.value_range import ValueRange
 from ..denoising.verdict import Verdict, judge
 from ..denoising.way_back import WayBack
 from ..noise.base import ChosenNoise
@@ -35,7 +36,7 @@ from ..noise.named import as_noise
 from ..noise.stabilisers import Scaling
 from .grid import Grid
 from .pieces import FILL_MARGIN, NoiseFacts
-from .source import Source, mean_squares
+from .source import Source, mean_squares, range_of
 from .statistics import Statistics, TileStatistics, tile_statistics
 
 
@@ -68,6 +69,7 @@ def decide(source: Source, denoiser: Denoiser, options: PlanOptions) -> Decision
     """Measure the noise and fit the plans; None if there is no noise. The data are read once, some crops twice."""
     known = measure(source, denoiser)
     if known is None:
+        range_of(source).check()
         return None
     source, chosen, facts, scores = known
     fitted: list[FittedPlan] = []
@@ -100,9 +102,7 @@ def measure(source: Source, denoiser: Denoiser) -> _Known | None:
         if with_slices is not source:
             source, noise = with_slices, noise.of_slices()
     sample = noise_sample(source.shape, source.layouts)
-    if sample.missing is not None and sample.missing.all():
-        msg = "no entry is known in any of the crops that tell the noise: NaN or masked. Crop y to its known part."
-        raise ValueError(msg)
+    _check_sample(sample, source)
     chosen = noise.chosen_for(sample.values, sample.missing)
     levels = outlier_levels(sample) if noise.finds_outliers else None
     sample = dataclasses.replace(sample, outliers=chosen.outliers)
@@ -149,6 +149,17 @@ def measure(source: Source, denoiser: Denoiser) -> _Known | None:
     return _Known(source, chosen, facts, found)
 
 
+def _check_sample(sample: Layout, source: Source) -> None:
+    """Refuse crops that cannot tell the noise."""
+    if sample.missing is not None and sample.missing.all():
+        msg = "no entry is known in any of the crops that tell the noise: NaN or masked. Crop y to its known part."
+        raise ValueError(msg)
+    try:
+        ValueRange.of(sample.values, sample.missing).check()
+    except ValueError:
+        range_of(source).check()  # all the data say it in the words for data in memory
+
+
 def _statistics(source: Source, facts: NoiseFacts) -> Statistics:
     """Return what all tiles tell; refuse data that cannot be denoised."""
     import dask
@@ -165,11 +176,7 @@ def _statistics(source: Source, facts: NoiseFacts) -> Statistics:
         meta=np.empty((0,) * len(source.shape), object),
     )
     found = Statistics.join(dask.compute(*blocks.to_delayed().ravel()), source.shape)
-    if found.infinite:
-        raise infinite_entries(found.infinite)
-    if not found.present:
-        raise nothing_known()
-    check_largest(found.largest)
+    found.range.check()
     return found
 
 

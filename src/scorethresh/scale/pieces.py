@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._arrays import Floats, cropped
 from .._validate import Array
 from ..denoising.batch import Batch
-from ..denoising.layout import Layout, as_parts
+from ..denoising.layout import Layout, as_parts, missing_entries
 from ..denoising.noise_sample import OUTLIER_MARGIN, outliers_of
 from ..denoising.places import Place, widened
 from ..denoising.regions import REGION_MARGIN, constant_regions
@@ -71,10 +71,7 @@ class NoiseFacts:
 def layout_of(y: NDArray[Any], missing: NDArray[np.bool_] | None, channel_axis: int | None) -> Layout:
     """Return a piece, (channels, *shape), as a layout; missing entries are marked, or NaN."""
     parts = as_parts(y)
-    if parts.dtype.kind == "f":
-        bad = np.isnan(parts).any(axis=(0, 1))
-        missing = bad if missing is None else missing | bad
-    return Layout(parts, missing if missing is not None and missing.any() else None, channel_axis)
+    return Layout(parts, missing_entries(parts, missing), channel_axis)
 
 
 def flags_of(y: NDArray[Any], mask: NDArray[np.bool_] | None, facts: NoiseFacts, inner: Place) -> NDArray[np.uint8]:

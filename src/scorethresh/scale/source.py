@@ -11,6 +11,7 @@ from .. import _validate
 from .._threads import one_thread_per_task
 from ..denoising.layout import MIN_PLANE, MOST_SLICES, Layout, check_dtypes, with_channels_first
 from ..denoising.places import Place
+from ..denoising.value_range import ValueRange
 from .grid import Grid
 from .pieces import FLAG_MARGIN, NoiseFacts, Piece, flags_of, layout_of
 
@@ -104,6 +105,24 @@ class Source:
         """Return data, flags and, if they are a map, noise levels as the tiles of a grid with their margins."""
         arrays = [self.y, self.flags] + ([] if self.sigma is None else [self.sigma])
         return [grid.spread(x) for x in arrays]
+
+
+def range_of(source: Source) -> ValueRange:
+    """Return the range of the values. All of them are read."""
+    import dask
+
+    shape = source.shape
+    mask = () if source.mask is None else (source.mask.rechunk(source.y.chunks[1:]),)
+    found = source.y.rechunk({0: -1}).map_blocks(
+        _range_of_block, *mask, shape=shape, drop_axis=0, dtype=object, meta=np.empty((0,) * len(shape), object)
+    )
+    return ValueRange.joined(dask.compute(*found.to_delayed().ravel()))
+
+
+def _range_of_block(y: Any, *masks: Any, shape: tuple[int, ...], block_info: Any = None) -> ValueRange:
+    place = tuple(slice(*ends) for ends in block_info[0]["array-location"][1:])
+    layout = layout_of(y, masks[0] if masks else None, None)
+    return ValueRange.of(layout.values, layout.missing, place, shape)
 
 
 @one_thread_per_task

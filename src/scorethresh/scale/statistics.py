@@ -15,6 +15,7 @@ from .._arrays import cropped
 from .._validate import Array
 from ..denoising.crops import block_scores, block_sides
 from ..denoising.places import Place
+from ..denoising.value_range import ValueRange
 from ..noise.clipping import is_pile
 from .pieces import MISSING, NoiseFacts, Piece
 
@@ -56,12 +57,10 @@ class TileStatistics(NamedTuple):
 
     Attributes
     ----------
-    present, valid : int
-        The number of entries of one channel that are not missing, and that hold noise.
-    infinite : int
-        The number of entries that are infinite.
-    largest : float
-        The largest magnitude of an entry that is not missing.
+    range : ValueRange
+        Of the entries that are not missing.
+    valid : int
+        The number of entries of one channel that hold noise.
     low, high : tuple of End
         Per channel with noise, the smallest values of valid entries, and of these times -1.
     ends : tuple of (int, int)
@@ -72,10 +71,8 @@ class TileStatistics(NamedTuple):
         Per channel with noise, how much blocks vary.
     """
 
-    present: int
+    range: ValueRange
     valid: int
-    infinite: int
-    largest: float
     low: tuple[End, ...]
     high: tuple[End, ...]
     ends: tuple[tuple[int, int], ...]
@@ -102,25 +99,21 @@ def tile_statistics(
         The place of the tile in the whole and in the piece, and the shape of the whole.
     """
     tile, inner, shape = places
-    with np.errstate(all="ignore"):  # what is infinite is told below
+    with np.errstate(all="ignore"):  # infinite ones and fill values are told when all tiles are known
         piece = Piece.make(y, flags, sigma, facts)
     values, codes = cropped(piece.back.layout.values, inner), flags[inner]
-    known = values[:, :, codes & MISSING == 0]
+    missing = codes & MISSING > 0
     noisy = values[facts.noisy]
     valid = None if not codes.any() else codes == 0
     each = [channel if valid is None else channel[:, valid] for channel in noisy]
-    infinite = int(np.count_nonzero(np.isinf(known))) if known.dtype.kind == "f" else 0
-    largest = float(np.abs(known.astype(np.float64)).max(initial=0.0))
     ends = [(0, n) for n in codes.shape] if valid is None else [_ends(valid, axis) for axis in range(valid.ndim)]
     sides = block_sides(shape)
-    with np.errstate(invalid="ignore"):  # the same
+    with np.errstate(all="ignore"):  # the same
         # Weights are local means, so that they need the margin.
         scores = [block_scores(piece.batch(k).crops([inner]), sides) for k in range(len(noisy))]
     return TileStatistics(
-        known[0, 0].size,
+        ValueRange.of(values, missing if missing.any() else None, tile, shape),
         codes.size if valid is None else int(np.count_nonzero(valid)),
-        infinite,
-        largest,
         tuple(end_of(some) for some in each),
         tuple(end_of(-some.astype(np.float64)) for some in each),
         tuple((s.start + low, s.start + high) for s, (low, high) in zip(tile, ends, strict=True)),
@@ -138,10 +131,8 @@ def _ends(valid: NDArray[np.bool_], axis: int) -> tuple[int, int]:
 class Statistics(NamedTuple):
     """What all tiles tell together: see `TileStatistics`. `scores` are (channels, *blocks)."""
 
-    present: int
+    range: ValueRange
     valid: int
-    infinite: int
-    largest: float
     low: tuple[End, ...]
     high: tuple[End, ...]
     ends: tuple[tuple[int, int], ...]
@@ -161,10 +152,8 @@ class Statistics(NamedTuple):
         along = zip(*(t.ends for t in found), strict=True)
         ends = [(min(low for low, _ in some), max(high for _, high in some)) for some in along]
         return cls(
-            sum(t.present for t in found),
+            ValueRange.joined(t.range for t in found),
             sum(t.valid for t in found),
-            sum(t.infinite for t in found),
-            max(t.largest for t in found),
             tuple(functools.reduce(End.__or__, some) for some in lows),
             tuple(functools.reduce(End.__or__, some) for some in highs),
             tuple(ends),
