@@ -15,7 +15,11 @@ from scorethresh.denoising.rows import ScoreDecisions
 from scorethresh.frames.patch_rows import combine_rows, match_rows
 from scorethresh.frames.signal_windows import SignalWindows
 from scorethresh.frames.windows import Windows
+from scorethresh.noise.concentration import varies_too_little, vary_too_little
 from scorethresh.noise.covariance import White
+from scorethresh.noise.repeats import rounding_step, rounding_steps
+from scorethresh.noise.residual import check_residual, check_residuals
+from scorethresh.noise.tails import have_heavy_tails, heavy_tails
 
 
 def signals(rng, count, size, dtype=np.float64):
@@ -112,6 +116,43 @@ def test_weights_of_many_blends_are_those_one_by_one(rng):
     for each, a, b in zip(found, gram, divergences, strict=True):
         np.testing.assert_allclose(each, simplex_minimum(a, b), atol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("size", [64, 700, 4096])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_judged_side_by_side_is_judged_one_by_one(rng, size, dtype):
+    """Noise, too little of it, heavy tails, rounded, constant, a slope, gaps, and nothing but gaps."""
+    y = rng.normal(size=(9, size))
+    y[1] *= 0.4
+    y[2] = rng.standard_t(3, size)
+    y[3] = np.rint(2 * y[3]) / 2
+    y[4] = 0.0
+    estimate = np.zeros_like(y)
+    estimate[5] = np.linspace(0.0, 9.0, size)
+    estimate[6] = np.repeat([0.0, 5.0], size // 2)
+    y += estimate
+    y[7, 20 : size // 3] = np.nan
+    y[8] = np.nan
+    y, estimate = y.astype(dtype), estimate.astype(dtype)
+    little, heavy = vary_too_little(y, White(1.0)), have_heavy_tails(y, estimate)
+    checks, steps = check_residuals(y - estimate, estimate, White(1.0)), rounding_steps(y[:8])
+    for k, (row, x) in enumerate(zip(y, estimate, strict=True)):
+        assert little[k] == varies_too_little(row, White(1.0))
+        assert heavy[k] == heavy_tails(row, x)
+        one = check_residual(row - x, x, White(1.0))
+        assert (checks[k] is None) == (one is None)
+        if one is not None:
+            np.testing.assert_allclose(checks[k], one, rtol=20 * np.finfo(dtype).eps)
+        if k < 8:
+            np.testing.assert_array_equal(steps[k], rounding_step(row))
+    assert little[1]
+    assert little[4] == (size > 64)
+    assert not little[[0, 2, 3, 5, 6, 8]].any()
+    assert heavy[2] == (size == 4096)
+    assert steps[3] == 0.5
+    if size > 64:
+        assert checks[1].level == pytest.approx(0.4, rel=0.1)
+        assert checks[8] is None
 
 
 @pytest.mark.parametrize("options", [{"choose": "fast", "wavelet": "db3"}, {"sigma": 1.0}])

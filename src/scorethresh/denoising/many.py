@@ -26,7 +26,7 @@ from .result import Denoised
 from .rows import Found, QuickDecisions, Row, ScoreDecisions, can_be_together, denoise_together, finished, is_plain
 from .stabilise import stabilise
 from .tiles import entry_risk
-from .verdict import judge
+from .verdict import Case, judge_all
 
 # Samples that share their thresholds at most, for the sake of memory.
 MOST_POOLED = 1 << 16
@@ -162,8 +162,9 @@ def _alone(denoiser: Any, row: Any, options: PlanOptions) -> Found:
             quick = replace(options, decide=lambda parts, rule, method: QuickDecisions(rule))
             batch = known.back.batch(0, known.values[0])
             fitted = fit_plan(batch, known.back.covariances[0], batch.shape, quick)
-            divergence = np.broadcast_to(fitted.estimate.divergence[0], batch.shape)
-            return finished(known, fitted.estimate.value[0], divergence, _by_default(fitted.plan, EntryDecisions))
+            divergence = np.broadcast_to(fitted.estimate.divergence, (1, *batch.shape))
+            plan = _by_default(fitted.plan, EntryDecisions)
+            return finished([known], fitted.estimate.value, divergence, [plan])[0]
     found: Denoised = denoiser.run(row)
     return Found(
         found.estimate,
@@ -224,8 +225,9 @@ def _applied(plans: Sequence[Plan], rows: Sequence[Row]) -> list[Found]:
     for channel, plan in enumerate(plans):
         batch = joined_batches([row.back.batch(channel, row.values[channel]) for row in rows])
         estimates.append(plan.apply(batch))
+    cases = [Case(row.chosen, row.back, row.values[0], x) for row, x in zip(rows, estimates[0].value, strict=True)]
     out = []
-    for k, row in enumerate(rows):
+    for k, (row, verdict) in enumerate(zip(rows, judge_all(cases), strict=True)):
         sums, back, shape = RiskSums(), row.back, row.values.shape[2:]
         whole = tuple(slice(0, n) for n in shape)
         for channel, (value, divergence) in enumerate((e.value[k], e.divergence[k]) for e in estimates):
@@ -234,7 +236,7 @@ def _applied(plans: Sequence[Plan], rows: Sequence[Row]) -> list[Found]:
             sums += risk_sums(risk.risk, risk.divergence, risk.weight)
         restored = back.restore(np.stack([estimate.value[k] for estimate in estimates]))
         prediction = back.predict(sums, back.entry_sums(restored), plans[0].filter_ratio)
-        verdict = judge(row.chosen, back, row.values[0], estimates[0].value[k]).with_prediction(prediction)
+        verdict = verdict.with_prediction(prediction)
         noise, sigma = row.chosen.model.with_measured(back.stabiliser), back.sigma
         mse, stderr = prediction.mse, prediction.stderr
         out.append(Found(restored.estimate, sigma, mse, stderr, tuple(plans), noise, verdict.failures, str(verdict)))

@@ -28,7 +28,7 @@ from .plan import BANDS_RATIOS, Plan, PlanOptions
 from .row_bands import fit_row_bands
 from .row_plans import RowBlend
 from .tiles import entry_risk
-from .verdict import NO_NOISE, judge
+from .verdict import NO_NOISE, Case, Verdict, judge_all
 from .way_back import WayBack
 
 # Samples that are transformed at once. More save little, and their coefficients leave the cache.
@@ -126,31 +126,46 @@ def _in_parts(treat: Callable[[Sequence[Row]], list[Found]], rows: Sequence[Row]
 def _blends(rows: Sequence[Row], blend: RowBlend) -> list[Found]:
     """Return the blends of signals."""
     (value, divergence), plans = blend.fit(np.concatenate([row.values[0] for row in rows]))
-    found = zip(rows, value, np.broadcast_to(divergence, value.shape), plans, strict=True)
-    return [finished(row, x[None], each, plan) for row, x, each, plan in found]
+    return finished(rows, value[:, None], np.broadcast_to(divergence, value.shape), plans)
 
 
 def _thresholds(rows: Sequence[Row], noise: FrameNoise, options: PlanOptions, *, pooled: bool) -> list[Found]:
     """Return what thresholds in bands make of samples."""
     values = np.concatenate([row.values for row in rows])
     bands = fit_row_bands(noise, values, options, pooled=pooled)
-    decisions, out = EntryDecisions(options.rule), []
-    for row, x, each, thresholds in zip(rows, *bands, strict=True):
-        expert = BandThresholds(noise, decisions, tuple(map(float, thresholds)))
-        plan = Plan(LocalExperts((expert,)), (1.0,), (1.0,), BANDS_RATIOS[values.ndim - 2])
-        out.append(finished(row, x, np.broadcast_to(each, x.shape[1:]), plan))
-    return out
+    decisions, ndim = EntryDecisions(options.rule), values.ndim - 2
+    experts = [BandThresholds(noise, decisions, tuple(map(float, each))) for each in bands.thresholds]
+    plans = [Plan(LocalExperts((expert,)), (1.0,), (1.0,), BANDS_RATIOS[ndim]) for expert in experts]
+    divergence = bands.divergence.reshape(-1, *(1,) * ndim)
+    return finished(rows, bands.value, np.broadcast_to(divergence, (len(rows), *values.shape[2:])), plans)
 
 
-def finished(row: Row, value: Floats, divergence: Floats, plan: Plan) -> Found:
-    """Return a sample in its own units, with its prediction."""
+def finished(rows: Sequence[Row], values: Floats, divergences: Floats, plans: Sequence[Plan]) -> list[Found]:
+    """Return plain samples in their own units, with their predictions.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        The samples, of one shape and precision.
+    values : ndarray
+        Their estimates, (rows, 1, *shape).
+    divergences : ndarray
+        Of their entries, (rows, *shape).
+    plans : sequence of Plan
+        What they were made by.
+    """
+    verdicts = judge_all([Case(row.chosen, row.back, row.values[0], x) for row, x in zip(rows, values, strict=True)])
+    return [_finished(*each) for each in zip(rows, values, divergences, plans, verdicts, strict=True)]
+
+
+def _finished(row: Row, value: Floats, divergence: Floats, plan: Plan, verdict: Verdict) -> Found:
     back = row.back
     whole = tuple(slice(0, n) for n in value.shape[1:])
     risk = entry_risk(row.values[0], value, divergence, back, 0, whole)
     sums = risk_sums(risk.risk, risk.divergence, risk.weight)
     restored = back.restore(value[None])
     prediction = back.predict(sums, back.entry_sums(restored), plan.filter_ratio)
-    verdict = judge(row.chosen, back, row.values[0], value).with_prediction(prediction)
+    verdict = verdict.with_prediction(prediction)
     noise = row.chosen.model.with_measured(back.stabiliser)
     sigma: Any = back.sigma
     mse, stderr = prediction.mse, prediction.stderr

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +14,13 @@ from .._arrays import Floats
 from ..noise.auto import MIN_RED, least_red
 from ..noise.base import ChosenNoise, NoiseModel
 from ..noise.clipping import near_clip_limits
-from ..noise.concentration import middle, varies_too_little
+from ..noise.concentration import middle, vary_too_little
+from ..noise.covariance import Covariance
 from ..noise.level import sample_level
 from ..noise.models import CorrelatedNoise
-from ..noise.residual import ResidualCheck, check_residual
+from ..noise.residual import ResidualCheck, check_residuals
 from ..noise.stripes import Stripes, find_stripes
-from ..noise.tails import heavy_tails
+from ..noise.tails import have_heavy_tails
 from ..noise.whiteness import whiteness
 from ..risk.prediction import Prediction
 from .way_back import WayBack
@@ -94,9 +97,14 @@ class Verdict(NamedTuple):
 
 
 def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) -> Verdict:
-    """Compare what was removed from the first channel with the noise model.
+    """Compare what was removed from the first channel with the noise model; see `Case`."""
+    return judge_all([Case(chosen, back, values, estimate)])[0]
 
-    Parameters
+
+class Case(NamedTuple):
+    """What is judged.
+
+    Attributes
     ----------
     chosen : ChosenNoise
         The noise model, and remarks on its choice.
@@ -105,23 +113,69 @@ def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) 
     values, estimate : ndarray
         The first channel, (parts, *shape), before and after; of noise level 1.
     """
-    if not chosen.model.judged:
-        return Verdict(f"It was not tested whether {chosen.model.name} fits.", (), None, judged=False)
-    y, x = values[0], estimate[0]
-    place = middle(y.shape)
-    y, x = y[place], x[place]
+
+    chosen: ChosenNoise
+    back: WayBack
+    values: Floats
+    estimate: Floats
+
+
+class _Evidence(NamedTuple):
+    """What is compared: y and its estimate, NaN where they cannot be; and what they tell of the noise."""
+
+    y: Floats
+    x: Floats
+    varies_too_little: bool
+    heavy_tails: bool
+    check: ResidualCheck | None
+
+
+def judge_all(cases: Sequence[Case]) -> list[Verdict]:
+    """Judge data of one shape and precision, each by itself."""
+    places = [k for k, case in enumerate(cases) if case.chosen.model.judged]
+    evidence: list[_Evidence | None] = [None] * len(cases)
+    for covariance, group in itertools.groupby(places, lambda k: cases[k].back.covariances[0]):
+        own = list(group)
+        for k, one in zip(own, _look([cases[k] for k in own], covariance), strict=True):
+            evidence[k] = one
+    return [_judge(case.chosen, case.back, one) for case, one in zip(cases, evidence, strict=True)]
+
+
+def _look(cases: Sequence[Case], covariance: Covariance) -> list[_Evidence]:
+    """Return what is compared of data whose noise has one covariance; what can be is measured on all at once."""
+    place = middle(cases[0].values.shape[1:])
+    y, x, removed = (_side_by_side(some) for some in zip(*(_compared(case, place) for case in cases), strict=True))
+    little, heavy = vary_too_little(y, covariance), have_heavy_tails(y, x)
+    checks = check_residuals(removed, x, covariance)
+    return [_Evidence(*one) for one in zip(y, x, map(bool, little), map(bool, heavy), checks, strict=True)]
+
+
+def _side_by_side(parts: Sequence[Floats]) -> Floats:
+    """Return arrays along a new first axis, not copied if there is one."""
+    return parts[0][None] if len(parts) == 1 else np.stack(parts)
+
+
+def _compared(case: Case, place: tuple[slice, ...]) -> tuple[Floats, Floats, Floats]:
+    """Return y, NaN where it cannot be compared, its estimate, and what was removed, with noise of level 1."""
+    _, back, values, estimate = case
+    y, x = values[0][place], estimate[0][place]
     comparable = _comparable(back.crop(place))
-    name = chosen.model.name
-    if not comparable.any():
-        return Verdict(f"{name[0].upper()}{name[1:]} was assumed.", (*chosen.remarks, _ALL_CLIPPED), None)
-    y = np.where(comparable, y, np.nan)
-    covariance = back.covariances[0]
+    y = y if comparable is None else np.where(comparable, y, np.nan)
     # The roots of few counts vary less than those of many. Where they hardly do, nothing can be told.
     factor = np.asarray(back.local_noise(0, place, estimate[(slice(None), *place)]).variance)
-    removed = (y - x) / np.sqrt(np.where(factor > MIN_FACTOR, factor, np.nan)).astype(x.dtype)
-    check = check_residual(removed, x, covariance)
+    return y, x, (y - x) / np.sqrt(np.where(factor > MIN_FACTOR, factor, np.nan)).astype(x.dtype)
+
+
+def _judge(chosen: ChosenNoise, back: WayBack, evidence: _Evidence | None) -> Verdict:
+    """Return the verdict; there is no evidence if the model is not judged."""
+    if evidence is None:
+        return Verdict(f"It was not tested whether {chosen.model.name} fits.", (), None, judged=False)
+    y, check, covariance = evidence.y, evidence.check, back.covariances[0]
+    name = chosen.model.name
+    if np.isnan(y).all():
+        return Verdict(f"{name[0].upper()}{name[1:]} was assumed.", (*chosen.remarks, _ALL_CLIPPED), None)
     failures = list(chosen.remarks)
-    if varies_too_little(y, covariance):
+    if evidence.varies_too_little:
         failures.append(_TOO_HIGH)
     if back.stabiliser.level_error > MOST_LEVEL_ERROR:
         failures.append(
@@ -131,7 +185,7 @@ def judge(chosen: ChosenNoise, back: WayBack, values: Floats, estimate: Floats) 
     stripes = find_stripes(y, math.sqrt(covariance.variance)) if y.ndim == 2 else None
     if stripes is not None:
         failures.append(_striped(stripes, math.sqrt(covariance.variance)))
-    if heavy_tails(y, x):
+    if evidence.heavy_tails:
         failures.append(_HEAVY_TAILS)
     if check is None:
         if stripes is None:  # which keep windows from being flat
@@ -156,12 +210,15 @@ def _striped(stripes: Stripes, noise_level: float) -> str:
     )
 
 
-def _comparable(back: WayBack) -> NDArray[np.bool_]:
-    """Return which entries, (*shape), hold noise as the model says: those that are valid and not near a clip limit."""
-    out = np.ones(back.layout.shape, bool) if back.valid is None else back.valid
+def _comparable(back: WayBack) -> NDArray[np.bool_] | None:
+    """Return which entries, (*shape), hold noise as the model says: those that are valid and not near a clip limit.
+
+    None if all do.
+    """
     if not any(map(math.isfinite, back.clip_limits)):
-        return out
-    return out & ~near_clip_limits(back.y, back.stabiliser.level_at(back.y), back.clip_limits)
+        return back.valid
+    near = near_clip_limits(back.y, back.stabiliser.level_at(back.y), back.clip_limits)
+    return ~near if back.valid is None else back.valid & ~near
 
 
 def _failures(check: ResidualCheck, model: NoiseModel, ndim: int, *, told: bool) -> list[str]:

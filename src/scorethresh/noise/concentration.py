@@ -9,16 +9,18 @@ coefficients of windows, where few hold everything (waves).
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._arrays import Floats
+from .._arrays import Floats, cropped
 from .._validate import Array
 from .covariance import Covariance, White
-from .repeats import rounding_step
+from .repeats import rounding_steps
 from .windows import Cut, dct_filters, overlapping, relative_frequencies, squared_sine
 
 # Half the widths of the intervals, in standard deviations. They catch 0.20 and 0.38 of the noise. Wider ones leave less
@@ -47,41 +49,54 @@ MOST_ENTRIES = 1 << 18
 class _Share(NamedTuple):
     """The share that the interval catches, that of noise alone, and the number of independent combinations.
 
-    The first and the last may be arrays, of one entry per set of combinations.
+    All have one row per sample; the first and the last one column per set of combinations.
     """
 
-    caught: Any
-    noise: float
-    size: Any
+    caught: Array
+    noise: Array
+    size: Array
 
     @property
-    def is_too_large(self) -> bool:
-        """Whether the difference is more than margin and chance, in any set."""
-        most = min(MOST_RATIO * self.noise, 1.0)
-        return bool(np.any(self.caught - most > CAUTION * np.sqrt(most * (1 - most) / np.maximum(self.size, 1))))
+    def is_too_large(self) -> NDArray[np.bool_]:
+        """Whether the difference is more than margin and chance, in any set of a sample."""
+        most = np.minimum(MOST_RATIO * self.noise, 1.0)
+        beyond = self.caught - most > CAUTION * np.sqrt(most * (1 - most) / np.maximum(self.size, 1))
+        out: NDArray[np.bool_] = beyond.any(axis=1)
+        return out
 
 
 def varies_too_little(y: Floats, covariance: Covariance) -> bool:
-    """Return whether a signal, image or volume varies less than its noise alone would.
+    """Return whether a signal, image or volume varies less than its noise alone would; see `vary_too_little`."""
+    return bool(vary_too_little(y[None], covariance)[0])
+
+
+def vary_too_little(y: Floats, covariance: Covariance) -> NDArray[np.bool_]:
+    """Return which of some signals, images or volumes vary less than their noise alone would.
 
     Parameters
     ----------
     y : ndarray
-        The data; NaN marks missing entries.
+        The data, (samples, *shape); NaN marks missing entries.
     covariance : Covariance
-        Of the noise. It is refuted if the result is True.
+        Of the noise. It is refuted where the result is True.
 
     References
     ----------
     T. W. Anderson, The integral of a symmetric unimodal function over a symmetric convex set and some probability
     inequalities, Proceedings of the American Mathematical Society 6 (1955) 170-176, doi:10.2307/2032333.
     """
-    y = y[middle(y.shape)]
-    step = rounding_step(y)
-    shares = [*_of_windows(y, covariance)]
-    if not math.isnan(step):  # values do not repeat at uneven steps
-        shares += [s for axis in range(y.ndim) for lag in LAGS for s in _of_differences(y, axis, lag, covariance, step)]
-    return any(share.is_too_large for share in shares)
+    y = cropped(y, middle(y.shape[1:]))
+    found = np.zeros(len(y), bool)
+    for share in _of_windows(y, covariance):
+        found |= share.is_too_large
+    steps = rounding_steps(y)
+    even = ~np.isnan(steps)  # where values do not repeat at uneven steps
+    if even.any():
+        some, steps = (y, steps) if even.all() else (y[even], steps[even])
+        for axis, lag in itertools.product(range(y.ndim - 1), LAGS):
+            for share in _of_differences(some, axis, lag, covariance, steps):
+                found[even] |= share.is_too_large
+    return found
 
 
 def middle(shape: tuple[int, ...]) -> tuple[slice, ...]:
@@ -99,44 +114,47 @@ def _difference_level(ndim: int, axis: int, lag: int, covariance: Covariance) ->
     return math.sqrt(float(covariance.filter_variances(filters).item()))
 
 
-def _of_differences(y: Floats, axis: int, lag: int, covariance: Covariance, step: float) -> Iterator[_Share]:
-    """Yield the shares of small differences of neighbours. Rounding leaves multiples of a step."""
-    along = np.moveaxis(y, axis, 0)
-    distances = np.abs(along[lag:] - along[:-lag])
-    size = distances.size - np.count_nonzero(np.isnan(distances))
-    if not size:
-        return
-    level = kept(_difference_level, covariance)(y.ndim, axis, lag, covariance)
+def _of_differences(y: Floats, axis: int, lag: int, covariance: Covariance, steps: Array) -> Iterator[_Share]:
+    """Yield the shares of small differences of neighbours. Rounding leaves multiples of a step of every sample."""
+    along = np.moveaxis(y, axis + 1, 1)
+    distances = np.abs(along[:, lag:] - along[:, :-lag]).reshape(len(y), -1)
+    sizes = distances.shape[1] - np.count_nonzero(np.isnan(distances), axis=1)
+    level = kept(_difference_level, covariance)(y.ndim - 1, axis, lag, covariance)
     for half_width in HALF_WIDTHS:
-        width = half_width * level
-        if step:
-            width = (math.floor(width / step) + 0.5) * step
-        yield _Share(np.count_nonzero(distances <= width) / size, _normal_share(width / level), size / 1.5)
+        widths = np.full(len(y), half_width * level)
+        rounded = steps > 0
+        widths[rounded] = (np.floor(widths[rounded] / steps[rounded]) + 0.5) * steps[rounded]
+        caught = np.count_nonzero(distances <= widths[:, None], axis=1) / np.maximum(sizes, 1)
+        noise = np.array([_normal_share(width / level) for width in widths])
+        yield _Share(caught[:, None], noise[:, None], sizes[:, None] / 1.5)
 
 
 def _of_windows(y: Floats, covariance: Covariance) -> Iterator[_Share]:
     """Yield the shares of small coefficients of tapered windows, weighted by their variances; none if too few."""
-    sides = tuple(min(BLOCK_SIDES[y.ndim], n) for n in y.shape)
+    shape = y.shape[1:]
+    sides = tuple(min(BLOCK_SIDES[len(shape)], n) for n in shape)
     if max(sides) == 1:  # such windows hold no frequency but 0
         return
-    cut = overlapping(y, range(y.ndim), sides)
-    all_windows = cut.windows(y)
-    overlap = max(all_windows.size / y.size, 1.0)
-    if all_windows.size < MIN_WINDOWS * overlap * math.prod(sides):
+    cut = overlapping(y[0], range(len(shape)), sides)
+    size = cut.windows(y[0]).size
+    overlap = max(size / math.prod(shape), 1.0)
+    if size < MIN_WINDOWS * overlap * math.prod(sides):
         return
     read = kept(_tapered_windows, covariance)(sides, covariance, y.dtype)
-    windows, caught = 0, np.zeros((len(read.limits), read.limits[0].size), np.int64)
+    windows = np.zeros(len(y), np.int64)
+    caught = np.zeros((len(read.limits), len(y), read.limits[0].size), np.int64)
     for coefficients in _coefficients(y, cut, read.filters):
-        windows += int(np.count_nonzero(~np.isnan(coefficients[:, 0])))
+        windows += np.count_nonzero(~np.isnan(coefficients[..., 0]), axis=1)
         magnitudes = np.abs(coefficients, out=coefficients)
         for out, limit in zip(caught, read.limits, strict=True):
-            out += np.add.reduce(magnitudes <= limit, axis=0, dtype=np.int32)
-    if windows < MIN_WINDOWS * overlap:
-        return
+            out += np.add.reduce(magnitudes <= limit, axis=1, dtype=np.int32)
+    enough = windows >= MIN_WINDOWS * overlap
     # A taper makes neighbouring coefficients depend on each other: about 3/2 per axis count as one.
-    independent = windows / overlap / 1.5**y.ndim
-    for shares, half_width in zip(caught @ read.chosen.T / windows, HALF_WIDTHS, strict=True):
-        yield _Share(shares, _normal_share(half_width), independent * read.effective)
+    independent = windows / overlap / 1.5 ** len(shape)
+    for sums, half_width in zip(caught @ read.chosen.T, HALF_WIDTHS, strict=True):
+        shares = np.where(enough[:, None], sums / np.maximum(windows, 1)[:, None], 0.0)
+        noise = np.full((len(y), 1), _normal_share(half_width))
+        yield _Share(shares, noise, independent[:, None] * read.effective)
 
 
 class _TaperedWindows(NamedTuple):
@@ -183,20 +201,22 @@ def _bands(frequency: Array, weight: Array) -> Iterator[Array]:
 
 
 def _coefficients(y: Floats, cut: Cut, filters: list[Floats]) -> Iterator[Floats]:
-    """Yield what separable filters make of windows, (windows, filters), the filters of the first axis side by side.
+    """Yield what separable filters make of windows, (samples, windows, filters), the filters of the first axis side by
+    side.
 
     Windows that start in the same row come together: they share work, and fit into the cache. A NaN fills its windows.
     """
     first, *others = filters
     if not others:
-        yield cut.windows(y) @ first.T
+        windows = Cut((1,), cut.block, cut.steps).windows(y)
+        yield (windows.reshape(-1, windows.shape[-1]) @ first.T).reshape(*windows.shape[:2], -1)
         return
-    for start in range(0, len(y) - cut.block[0] + 1, cut.steps[0]):
-        out = np.tensordot(y[start : start + cut.block[0]], first, axes=(0, 1))
-        for axis, (rows, step) in enumerate(zip(others, cut.steps[1:], strict=True)):
+    for start in range(0, y.shape[1] - cut.block[0] + 1, cut.steps[0]):
+        out = np.tensordot(y[:, start : start + cut.block[0]], first, axes=(1, 1))
+        for axis, (rows, step) in enumerate(zip(others, cut.steps[1:], strict=True), 1):
             windows = Cut((axis,), rows.shape[1:], (step,)).windows(out)
             out = (rows @ windows.swapaxes(-1, -2)).reshape(*windows.shape[:-2], -1)
-        yield out.reshape(-1, out.shape[-1])
+        yield out.reshape(len(y), -1, out.shape[-1])
 
 
 def _normal_share(half_width: float) -> float:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._arrays import Floats
+from .._validate import Array
 
 # Largest error of a rounding step, in steps. Single precision leaves some hundredths in data of 16 bits; a curve of
 # tones stretches steps by several tenths.
@@ -43,14 +45,32 @@ def has_repeated_values(y: Floats) -> bool:
 
     The first tells pictures of a camera, the second short records of whole numbers.
     """
-    values, times = np.unique(sample_of(y), return_counts=True)
-    if times.size and 2 * np.count_nonzero(times == 1) <= times.size:
-        return True
-    gaps = np.diff(values)
-    if gaps.size < MIN_GAPS or values[-1] - values[0] > MOST_STEPS * values.size * gaps.min():
-        return False
-    multiples = gaps / gaps.min()
-    return bool(np.abs(multiples - np.rint(multiples)).max() < EVEN_TOLERANCE)
+    return bool(have_repeated_values(y[None])[0])
+
+
+def have_repeated_values(y: Floats) -> NDArray[np.bool_]:
+    """Return of which samples, (samples, *shape), values repeat; see `has_repeated_values`."""
+    rows = y.reshape(len(y), -1)
+    if np.isnan(rows).any() or rows.shape[1] >= 2 * SAMPLE_SIZE:
+        known = [sample_of(row) for row in rows]
+        return np.array([some.size > 0 and bool(_repeat(some[None])[0]) for some in known])
+    return _repeat(rows)
+
+
+def _repeat(values: Floats) -> NDArray[np.bool_]:
+    """Return in which rows values repeat; all are known."""
+    ordered = np.sort(values, axis=1)
+    gaps = np.diff(ordered, axis=1)
+    ends = np.ones((len(gaps), 1), bool)
+    differs = np.concatenate([ends, gaps > 0, ends], axis=1)
+    different = np.count_nonzero(differs, axis=1) - 1
+    repeated: NDArray[np.bool_] = 2 * np.count_nonzero(differs[:, 1:] & differs[:, :-1], axis=1) <= different
+    smallest = np.min(gaps, axis=1, where=gaps > 0, initial=np.inf)
+    few_steps = ordered[:, -1] - ordered[:, 0] <= MOST_STEPS * different * smallest
+    for k in np.flatnonzero(~repeated & (different > MIN_GAPS) & few_steps):
+        multiples = gaps[k][gaps[k] > 0] / smallest[k]
+        repeated[k] = np.abs(multiples - np.rint(multiples)).max() < EVEN_TOLERANCE
+    return repeated
 
 
 def rounding_step(y: Floats) -> float:
@@ -59,8 +79,16 @@ def rounding_step(y: Floats) -> float:
     Units other than the step leave rounding errors in the values. Larger ones than `STEP_TOLERANCE` are uneven steps,
     as after a curve of tones.
     """
-    if not has_repeated_values(y):
-        return 0.0
+    return float(rounding_steps(y[None])[0])
+
+
+def rounding_steps(y: Floats) -> Array:
+    """Return the step to which each sample, (samples, *shape), was rounded; see `rounding_step`."""
+    return np.array([_step(row) if known else 0.0 for row, known in zip(y, have_repeated_values(y), strict=True)])
+
+
+def _step(y: Floats) -> float:
+    """Return the step of values that repeat; NaN if it is not even."""
     values = np.unique(sample_of(y))
     gaps = np.diff(values)
     gaps = gaps[gaps > 8 * np.finfo(y.dtype).eps * np.abs(values).max()]

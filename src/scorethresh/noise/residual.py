@@ -49,12 +49,17 @@ class ResidualCheck(NamedTuple):
 
 
 def check_residual(residual: Floats, estimate: Floats, covariance: Covariance) -> ResidualCheck | None:
+    """Compare what was removed from a signal, image or volume with the noise model; see `check_residuals`."""
+    return check_residuals(residual[None], estimate[None], covariance)[0]
+
+
+def check_residuals(residual: Floats, estimate: Floats, covariance: Covariance) -> list[ResidualCheck | None]:
     """Compare what was removed with the noise model, in windows in which the estimate is flat.
 
     Parameters
     ----------
     residual : ndarray
-        What was removed from a signal, image or volume; NaN marks entries without noise.
+        What was removed from signals, images or volumes, (samples, *shape); NaN marks entries without noise.
     estimate : ndarray
         What is left.
     covariance : Covariance
@@ -62,19 +67,27 @@ def check_residual(residual: Floats, estimate: Floats, covariance: Covariance) -
 
     Returns
     -------
-    ResidualCheck or None
-        None if there are too few windows.
+    list of ResidualCheck or None
+        One per sample; None if there are too few windows.
     """
-    sides = tuple(min(BLOCK_SIDES[residual.ndim], n) for n in residual.shape)
-    cut = overlapping(residual, range(residual.ndim), sides)
+    shape = residual.shape[1:]
+    sides = tuple(min(BLOCK_SIDES[len(shape)], n) for n in shape)
+    cut = overlapping(residual[0], range(len(shape)), sides)
+    cut = Cut(tuple(axis + 1 for axis in cut.axes), cut.block, cut.steps)
     means, variances = window_moments(estimate, cut)
-    overlap = max(means.size * math.prod(sides) / residual.size, 1.0)
+    overlap = max(means[0].size * math.prod(sides) / residual[0].size, 1.0)
     flat = variances < MOST_VARIATION * covariance.variance
-    windows, means = cut.windows(residual)[flat], means[flat]
+    fewest = GROUPS * MIN_WINDOWS[len(shape)] * overlap
+    found: list[ResidualCheck | None] = [None] * len(residual)
+    flat[np.count_nonzero(flat.reshape(len(flat), -1), axis=1) < fewest] = False
+    if not flat.any():
+        return found
+    windows, means, sample = cut.windows(residual)[flat], means[flat], np.nonzero(flat)[0]
     known = ~np.isnan(windows).any(axis=tuple(range(1, windows.ndim)))
-    if np.count_nonzero(known) < GROUPS * MIN_WINDOWS[residual.ndim] * overlap:
-        return None
-    windows = windows[known][np.argsort(means[known])]
+    known &= (np.bincount(sample[known], minlength=len(residual)) >= fewest)[sample]
+    if not known.any():
+        return found
+    windows, means, sample = (windows, means, sample) if known.all() else (windows[known], means[known], sample[known])
     taper = taper_of(sides)
     filters = dct_filters(sides)
     if taper is not None:
@@ -82,9 +95,16 @@ def check_residual(residual: Floats, estimate: Floats, covariance: Covariance) -
         windows *= taper.astype(windows.dtype)
     energy = np.square(dct_of_windows(windows)).reshape(len(windows), -1)
     expected = covariance.filter_variances(filters).ravel()
-    groups = np.array_split(energy, GROUPS)
-    powers = [_Power(some.mean(axis=0, dtype=np.float64) / expected, len(some) / overlap) for some in groups]
-    return _compare(powers, relative_frequencies(sides).ravel())
+    compared, powers, sizes = np.unique(sample), [], []
+    for k in compared:
+        own = np.flatnonzero(sample == k)
+        groups = np.array_split(energy[own[np.argsort(means[own])]], GROUPS)
+        powers.append([some.mean(axis=0, dtype=np.float64) / expected for some in groups])
+        sizes.append([len(some) / overlap for some in groups])
+    checks = _compare(np.array(powers), np.array(sizes), relative_frequencies(sides).ravel())
+    for k, check in zip(compared, checks, strict=True):
+        found[k] = check
+    return found
 
 
 def window_moments(y: Floats, cut: Cut) -> tuple[Floats, Floats]:
@@ -101,31 +121,33 @@ def window_moments(y: Floats, cut: Cut) -> tuple[Floats, Floats]:
     return mean, variance
 
 
-class _Power(NamedTuple):
-    """The mean powers of all coefficients over those of the model, from that many independent windows."""
+class _Powers(NamedTuple):
+    """Of every sample the mean powers of all coefficients over those of the model, from that many windows each."""
 
     means: Array
-    windows: float
+    windows: Array
 
-    def median(self, band: NDArray[np.bool_]) -> float:
+    def medians(self, band: NDArray[np.bool_]) -> Array:
         """Return the median over the coefficients of a band."""
-        return max(float(np.median(self.means[band])), TINY)
+        out: Array = np.maximum(np.median(self.means[:, band], axis=1), TINY)
+        return out
 
-    def variance(self, band: NDArray[np.bool_]) -> float:
+    def variances(self, band: NDArray[np.bool_]) -> Array:
         """Return the variance of the logarithm of that median."""
         return math.pi / (self.windows * np.count_nonzero(band))
 
 
-def _compare(groups: list[_Power], frequency: Array) -> ResidualCheck:
-    """Return the comparison, given the powers in each group of windows."""
+def _compare(means: Array, windows: Array, frequency: Array) -> list[ResidualCheck]:
+    """Return the comparison, given the powers (samples, groups, coefficients) and the windows in each group."""
     low, _, high = ((frequency >= start) & (frequency < end) for start, end in BANDS)
     upper = frequency >= BANDS[1][0]
-    windows = [some.windows for some in groups]
-    whole = _Power(np.average([some.means for some in groups], axis=0, weights=windows), sum(windows))
-    dark, bright = groups[0], groups[-1]
-    red = math.log(whole.median(low) / whole.median(high))
-    red -= CAUTION * math.sqrt(whole.variance(low) + whole.variance(high))
-    growth = bright.median(upper) / dark.median(upper)
-    spread = math.sqrt(dark.variance(upper) + bright.variance(upper))
-    level, error = math.sqrt(whole.median(upper)), math.sqrt(whole.variance(upper)) / 2
-    return ResidualCheck(level, error, math.exp(red), growth, spread)
+    total = windows.sum(axis=1)
+    whole = _Powers((means * windows[..., None]).sum(axis=1) / total[:, None], total)
+    dark, bright = (_Powers(means[:, group], windows[:, group]) for group in (0, -1))
+    red = np.log(whole.medians(low) / whole.medians(high))
+    red -= CAUTION * np.sqrt(whole.variances(low) + whole.variances(high))
+    growth = bright.medians(upper) / dark.medians(upper)
+    spread = np.sqrt(dark.variances(upper) + bright.variances(upper))
+    level, error = np.sqrt(whole.medians(upper)), np.sqrt(whole.variances(upper)) / 2
+    columns = (level, error, np.exp(red), growth, spread)
+    return [ResidualCheck(*map(float, row)) for row in zip(*columns, strict=True)]

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats
+from .._arrays import Floats, cropped
 
 # Sides of blocks, of 64 entries each.
 BLOCK_SIDES = {1: 64, 2: 8, 3: 4}
@@ -37,14 +37,19 @@ CAUTION = 2.0
 
 
 def heavy_tails(y: Floats, estimate: Floats) -> bool:
-    """Return whether the noise has heavy tails on both sides.
+    """Return whether the noise of a signal, image or volume has heavy tails on both sides; see `have_heavy_tails`."""
+    return bool(have_heavy_tails(y[None], estimate[None])[0])
+
+
+def have_heavy_tails(y: Floats, estimate: Floats) -> NDArray[np.bool_]:
+    """Return of which samples the noise has heavy tails on both sides.
 
     Parameters
     ----------
     y : ndarray
-        A signal, image or volume with noise of level 1; NaN marks missing entries.
+        Signals, images or volumes with noise of level 1, (samples, *shape); NaN marks missing entries.
     estimate : ndarray
-        What is left of it without noise, and perhaps with large entries of noise.
+        What is left of them without noise, and perhaps with large entries of noise.
 
     Notes
     -----
@@ -56,53 +61,71 @@ def heavy_tails(y: Floats, estimate: Floats) -> bool:
     Signals are hardly ever flat over 64 entries. The median of three neighbours in the estimate, which holds no single
     large entries, is subtracted first.
     """
-    if y.ndim == 1:
+    ndim = y.ndim - 1
+    if ndim == 1:
         smooth = _median_of_three(estimate)
         y, estimate = y - smooth, estimate - smooth
     values, flat = _blocks(y), _blocks(estimate)
-    known = ~np.isnan(values).any(axis=1)
-    if not known.all():
-        values, flat = values[known], flat[known]
-    if len(values) < MIN_BLOCKS:
-        return False
-    values = values[_flattest(flat, FLAT_SHARE[y.ndim])]
+    known: NDArray[np.bool_] = np.count_nonzero(np.isnan(values), axis=2) == 0
+    whole = np.count_nonzero(known, axis=1) == known.shape[1]
+    if whole.all():
+        return _heavy(values, flat, ndim)
+    found = np.zeros(len(y), bool)
+    found[whole] = _heavy(values[whole], flat[whole], ndim)
+    for k in np.flatnonzero(~whole):
+        found[k] = _heavy(values[k, known[k]][None], flat[k, known[k]][None], ndim)[0]
+    return found
+
+
+def _heavy(values: Floats, flat: Floats, ndim: int) -> NDArray[np.bool_]:
+    """Return which samples have heavy tails, given their known blocks and those of the estimate."""
+    samples, blocks, _ = values.shape
+    if blocks < MIN_BLOCKS:
+        return np.zeros(samples, bool)
+    chosen = _flattest(flat, FLAT_SHARE[ndim])
+    values, sample = values[chosen], np.nonzero(chosen)[0]
     centred = values - values.mean(axis=1, keepdims=True)
     squares = np.square(centred)
     second = squares.mean(axis=1)
     kurtosis = np.square(squares).mean(axis=1) / np.maximum(np.square(second), np.finfo(second.dtype).tiny)
     third = np.einsum("ij,ij->i", squares, centred)
-    used = kurtosis <= MOST_KURTOSIS[y.ndim]
-    count = int(np.count_nonzero(used))
-    if count < MIN_BLOCKS:
-        return False
+    used = kurtosis <= MOST_KURTOSIS[ndim]
     heavy = used & (kurtosis > HEAVY)
-    share = 2 * min(np.count_nonzero(heavy & (third > 0)), np.count_nonzero(heavy & (third < 0))) / count
-    return bool(share > MIN_SHARE + CAUTION * math.sqrt(MIN_SHARE * (1 - MIN_SHARE) / count))
+    count, up, down = (
+        np.bincount(sample[some], minlength=samples) for some in (used, heavy & (third > 0), heavy & (third < 0))
+    )
+    read = np.maximum(count, 1)
+    share = 2 * np.minimum(up, down) / read
+    limit = MIN_SHARE + CAUTION * np.sqrt(MIN_SHARE * (1 - MIN_SHARE) / read)
+    out: NDArray[np.bool_] = (count >= MIN_BLOCKS) & (share > limit)
+    return out
 
 
 def _blocks(y: Floats) -> Floats:
-    """Return blocks side by side, (blocks, 64); every n-th row of them if there are more than `MOST_BLOCKS`."""
-    side = BLOCK_SIDES[y.ndim]
-    grid = [n // side for n in y.shape]
+    """Return blocks, (samples, blocks, 64); every n-th row of them if there are more than `MOST_BLOCKS`."""
+    ndim = y.ndim - 1
+    side = BLOCK_SIDES[ndim]
+    grid = [n // side for n in y.shape[1:]]
     step = max(-(-math.prod(grid) // MOST_BLOCKS), 1)
-    cut = y[tuple(slice(0, n * side) for n in grid)].reshape([n for pair in grid for n in (pair, side)])
-    order = (*range(0, 2 * y.ndim, 2), *range(1, 2 * y.ndim, 2))
-    return cut.transpose(order)[::step].reshape(-1, side**y.ndim)
+    cut = cropped(y, (slice(0, n * side) for n in grid)).reshape(len(y), *(n for pair in grid for n in (pair, side)))
+    order = (0, *range(1, 2 * ndim, 2), *range(2, 2 * ndim + 1, 2))
+    return cut.transpose(order)[:, ::step].reshape(len(y), -1, side**ndim)
 
 
 def _flattest(estimate: Floats, share: float) -> NDArray[np.bool_]:
-    """Return which blocks are read, by the range of the estimate in them."""
-    ordered = np.sort(estimate, axis=1)
-    tenth = estimate.shape[1] // 10
-    widths = ordered[:, -1 - tenth] - ordered[:, tenth]
-    count = max(int(share * len(widths)), MIN_BLOCKS)
-    chosen: NDArray[np.bool_] = widths <= min(np.partition(widths, count - 1)[count - 1], MOST_RANGE)
+    """Return which blocks of every sample are read, by the range of the estimate in them."""
+    ordered = np.sort(estimate, axis=-1)
+    tenth = estimate.shape[-1] // 10
+    widths = ordered[..., -1 - tenth] - ordered[..., tenth]
+    count = max(int(share * widths.shape[1]), MIN_BLOCKS)
+    limit = np.partition(widths, count - 1, axis=1)[:, count - 1 : count]
+    chosen: NDArray[np.bool_] = widths <= np.minimum(limit, MOST_RANGE)
     return chosen
 
 
 def _median_of_three(y: Floats) -> Floats:
-    """Return the median of each entry and its two neighbours; the ends stay."""
+    """Return the median of each entry and its two neighbours along the last axis; the ends stay."""
     out = y.copy()
-    low, high = np.minimum(y[:-2], y[2:]), np.maximum(y[:-2], y[2:])
-    np.clip(y[1:-1], low, high, out=out[1:-1])
+    low, high = np.minimum(y[..., :-2], y[..., 2:]), np.maximum(y[..., :-2], y[..., 2:])
+    np.clip(y[..., 1:-1], low, high, out=out[..., 1:-1])
     return out
