@@ -4,7 +4,7 @@ import pywt
 
 import oracles
 import scorethresh as st
-from scorethresh.noise.clipping import find_clip_limits, near_clip_limits, unclip
+from scorethresh.noise.clipping import find_clip_limits, near_clip_limits, share_left, unclip
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-170, 1e170])
@@ -71,6 +71,20 @@ def test_limits_between_gaps(rng):
     assert find_clip_limits(y) == (-1, np.inf)
     only = np.where(np.arange(100) % 2 == 0, 5.0, np.nan)
     assert find_clip_limits(only) == (5, 5)
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1.0, 1e10])
+def test_the_share_of_the_variance_that_is_left(unit):
+    """By the means after clipping; the cells of the table are 1e-3 levels wide."""
+    x = np.arange(0.0, 12.1, 0.5)
+    below, above = ([oracles.clipped_moments(t, 2, 0) for t in side] for side in (x, 12 - x))
+    from_below = np.array([mean for mean, _ in below])
+    from_above = 12 - np.array([mean for mean, _ in above])
+    left = share_left(from_below * unit, 2.0 * unit, [0.0])
+    np.testing.assert_allclose(left, [variance / 4 for _, variance in below], atol=1e-3)
+    np.testing.assert_allclose(share_left(from_above * unit, 2.0 * unit, [12.0 * unit]), left[::-1], atol=1e-3)
+    both = share_left(from_below * unit, 2.0 * unit, [0.0, 12.0 * unit])
+    np.testing.assert_allclose(1 - both, (1 - left) + (1 - share_left(from_below, 2.0, [12.0])), atol=1e-6)
 
 
 def test_noise_is_clipped_near_the_limits_of_any_channel(rng):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +94,20 @@ def near_clip_limits(y: NDArray[Any], sigma: Array, limits: tuple[float, float])
     return near
 
 
+def share_left(means: Floats, level: float, limits: Sequence[float]) -> Floats:
+    """Return the share of the variance of noise of a level that clipping leaves where clipped data have these means.
+
+    To 1e-3, which is the width of a cell of the table.
+    """
+    lost = _lost_by_mean()
+    left = np.ones_like(means)
+    for limit in limits:
+        cell = np.abs(means - limit)
+        cell *= lost.size / NEGLIGIBLE_DISTANCE / level
+        left -= lost.take(cell.astype(np.intp), mode="clip").astype(left.dtype)
+    return left
+
+
 class Unclipped(NamedTuple):
     """Means before clipping; the noise variance that clipping took from valid entries, and that of them all.
 
@@ -172,3 +186,13 @@ def _clipped_normal() -> _ClippedNormal:
     cdf = np.array([math.erfc(-u / math.sqrt(2)) / 2 for u in t])
     mean = t * cdf + phi(t)
     return _ClippedNormal(t, mean, (t**2 + 1) * cdf + t * phi(t) - mean**2)
+
+
+@functools.cache
+def _lost_by_mean() -> Array:
+    """Tabulate the share of the variance that clipping takes against the mean after it; in the last cell it is 0."""
+    clipped = _clipped_normal()
+    means = (np.arange(TABLE_SIZE + 1) + 0.5) * (NEGLIGIBLE_DISTANCE / (TABLE_SIZE + 1))
+    lost: Array = 1 - np.interp(means, clipped.mean, clipped.variance)
+    lost[-1] = 0.0
+    return lost

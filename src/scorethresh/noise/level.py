@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -12,7 +13,7 @@ from .. import _validate
 from .._arrays import Floats, working_precision
 from .._lazy_data import lazy_module
 from .._validate import Array
-from .clipping import NEAR_DISTANCE, find_clip_limits
+from .clipping import NEAR_DISTANCE, find_clip_limits, share_left
 from .flat_power import SMALL_IMAGE, flat_power
 from .medians import median_level
 from .mixed_differences import MIN_NOISY_SHARE, mixed_readings, nonzero_reading, pair_differences
@@ -43,6 +44,13 @@ BLOCKS = {1: ((16, True), (128, True), (512, True)), 2: ((8, False), (32, True))
 # Lowest relative frequency that is read in windows of signals. Higher ones hold less signal, and leave fewer
 # coefficients. On these signals 0.4 and 0.75 are as good, 0.25 is worse by 3%.
 MIN_TAPERED_FREQUENCY = 0.5
+# Sides of the boxes of local means, by the number of such axes. Larger ones blur edges, smaller ones follow the
+# noise: on 17 development photographs in 8 bits at noise 20, 35, 50 and 70 levels are off by 1.4, 1.1, 0.9 and 0.8%
+# (root mean square), at 70 by 1.7% with boxes of 3 pixels, 1.4% of 7 and 2.0% of 9.
+MEAN_BOXES = {1: 25, 2: 5, 3: 3}
+# Rounds before the last in which clipping is undone, and the entries of the windows of each size that are read in them.
+# With 2 rounds levels are off by up to 1.5% there, with 5 and with twice the entries as with these.
+CLIP_ROUNDS, ROUND_ENTRIES = 3, 1 << 16
 # Fewest windows of a signal, and fewest details of the finest wavelet band. From 4 to 12 windows the signals come out
 # the same; 16 leave those of 2000 samples without the longest windows.
 MIN_COUNT = 10
@@ -124,10 +132,11 @@ def estimate_sigma(y: Any, *, domain: Domain | None = None, channel_axis: int | 
     - The width of the peak at 0 of the differences of neighbours. Line art, steps and bits have one.
     - The width of the half peak beside a value at which data were clipped, if there are as many entries at the value.
 
-    Windows near such a value are left out, and so are windows with constant parts. If these are as many as the others,
-    the data hold no noise. Peaks are not read from values that repeat at uneven steps, as after a curve of tones. If
-    there are too few windows, differences of neighbours are read (and the finest wavelet band of signals), in images
-    and volumes also in the flattest blocks alone.
+    Near such a value clipping leaves less noise. Windows there are read as if they had what it took, by the level that
+    is sought, in rounds; those that lost half of the variance or more are left out. So are windows with constant parts.
+    If these are as many as the others, the data hold no noise. Peaks are not read from values that repeat at uneven
+    steps, as after a curve of tones. If there are too few windows, differences of neighbours are read (and the finest
+    wavelet band of signals), in images and volumes also in the flattest blocks alone.
 
     References
     ----------
@@ -190,11 +199,10 @@ def _window_level(y: Floats, peaks: bool) -> Level | None:
     if first is None:  # all windows are constant in part, or too few are not
         return None if any(windows.noisy for windows in sets) else Level(0.0, 0.0)
     limits = [limit for limit in find_clip_limits(y) if math.isfinite(limit)]
-    distance = NEAR_DISTANCE * first.value
-    # Windows are left out by their means. To leave out those that meet a limit would favour windows with little noise.
-    far = [windows.away_from(limits, distance) for windows in sets] if limits else sets
-    readings = [reading for windows in far if windows.noisy for reading in _readings(windows)]
+    clipped = first.value > 0 and bool(limits)
+    far, readings = _unclipped(y, sets, first, limits) if clipped else (sets, list(_noisy_readings(sets)))
     in_windows = combined(readings) or Level(0.0, 0.0)
+    distance = NEAR_DISTANCE * (in_windows.value or first.value)
     if peaks and sets[0].noisy:
         known = y if sets[0].covered is None else np.where(sets[0].covered, y, np.nan)
         step = rounding_step(y)
@@ -206,6 +214,45 @@ def _window_level(y: Floats, peaks: bool) -> Level | None:
     found = combined(readings) or Level(0.0, 0.0)
     small = y.ndim == 2 and y.size < SMALL_IMAGE
     return _below_texture(found, far[0]) if small and found.value == in_windows.value else found
+
+
+def _noisy_readings(sets: Sequence[WindowSet]) -> Iterator[Reading]:
+    """Yield the readings of those sizes of windows that hold noise."""
+    for windows in sets:
+        if windows.noisy:
+            yield from _readings(windows)
+
+
+def _unclipped(
+    y: Floats, sets: Sequence[WindowSet], level: Level, limits: Sequence[float]
+) -> tuple[list[WindowSet], list[Reading]]:
+    """Return the windows as they were before clipping, with the readings of them; `level` is that of all windows.
+
+    Each round undoes clipping of noise of the level that the one before has read, in some of the windows, the last in
+    all. Windows are chosen by local means. To leave out those that meet a limit would favour windows with little noise.
+    """
+    means = _local_means(y, sets[0].cut.axes)
+    some = [windows.some(slice(None, None, max(windows.coefficients.size // ROUND_ENTRIES, 1))) for windows in sets]
+    far, readings = list(sets), list(_noisy_readings(sets))
+    for chosen in (*[some] * CLIP_ROUNDS, sets):
+        share, distance = share_left(means, level.value, limits), NEAR_DISTANCE * level.value
+        far = [replace(s.unclipped(share), mixed_means=s.mixed_away(limits, distance)) for s in chosen]
+        readings = list(_noisy_readings(far))
+        level = combined(readings) or level
+    return far, readings
+
+
+def _local_means(y: Floats, axes: Sequence[int]) -> Floats:
+    """Return the means of known entries in boxes around every entry."""
+    from scipy.ndimage import uniform_filter
+
+    box = [MEAN_BOXES[len(axes)] if axis in axes else 1 for axis in range(y.ndim)]
+    missing = np.isnan(y)
+    if not missing.any():
+        return np.asarray(uniform_filter(y, box))
+    known = uniform_filter((~missing).astype(y.dtype), box)
+    sums = uniform_filter(np.where(missing, 0, y), box)
+    return np.asarray(sums / np.maximum(known, 1 / math.prod(box)))
 
 
 def _below_texture(level: Level, windows: WindowSet) -> Level:

@@ -186,10 +186,11 @@ def _windows(values: Floats, exponent: int) -> WindowSet | None:
     tapered = len(axes) == 1
     parts = values.reshape(-1, *shape)
     sets = [window_set(part, axes, (side,) * len(axes), 4, tapered, np.float64) for part in parts]
-    means, coefficients = (
-        np.ldexp(np.concatenate([getattr(s, name) for s in sets]), -exponent) for name in ("means", "coefficients")
+    places, means, coefficients = (
+        np.concatenate([getattr(s, name) for s in sets]) for name in ("places", "means", "coefficients")
     )
-    return WindowSet(sets[0].block, means, coefficients, max(SCATTERED_OVERLAP * sets[0].overlap, 1.0))
+    means, coefficients = np.ldexp(means, -exponent), np.ldexp(coefficients, -exponent)
+    return WindowSet(sets[0].cut, places, means, coefficients, max(SCATTERED_OVERLAP * sets[0].overlap, 1.0))
 
 
 def _away_from(windows: WindowSet, limits: list[float], line: VarianceLine) -> WindowSet:
