@@ -14,7 +14,6 @@ da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
 from scorethresh.scale import fit, tiles  # noqa: E402
-from scorethresh.scale.grid import Grid  # noqa: E402
 from scorethresh.scale.source import read_source  # noqa: E402
 
 SHAPES = {1: (60_000,), 2: (260, 220), 3: (64, 48, 60)}
@@ -242,11 +241,6 @@ def test_samples_of_tiles_are_those_of_the_whole(monkeypatch, shape, step):
     for tile in itertools.product(*([slice(*ends) for ends in itertools.pairwise(c)] for c in cuts)):
         found.append(whole[tile][value_range.sampled_entries(tile, shape)])
     np.testing.assert_array_equal(np.sort(np.concatenate(found)), whole.ravel()[::step])
-
-
-def test_tiles_that_are_too_small_are_told(small):
-    with pytest.raises(ValueError, match="fewer levels"):
-        Grid.make((100, 100), 60, entries=3000).spread(da.zeros((100, 100)))
 
 
 def test_models_that_need_all_data_are_told(small, rng):

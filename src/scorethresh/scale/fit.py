@@ -14,7 +14,7 @@ from ..denoising.crops import BLOCK_SIDE, crops_within
 from ..denoising.denoiser import Denoiser
 from ..denoising.layout import Layout
 from ..denoising.noise_sample import noise_sample, outlier_levels
-from ..denoising.places import widened
+from ..denoising.places import Place, widened
 from ..denoising.plan import FittedPlan, PlanOptions, fit_plan
 from ..denoising.stabilise import (
     allowed_limits,
@@ -34,8 +34,9 @@ from ..noise.base import ChosenNoise
 from ..noise.concentration import middle
 from ..noise.named import as_noise
 from ..noise.stabilisers import Scaling
+from .cuts import Tile, tile_results
 from .grid import Grid
-from .pieces import FILL_MARGIN, NoiseFacts
+from .pieces import FILL_MARGIN, NoiseFacts, Piece
 from .source import Source, mean_squares, range_of
 from .statistics import Statistics, TileStatistics, tile_statistics
 
@@ -139,8 +140,8 @@ def measure(source: Source, denoiser: Denoiser) -> _Known | None:
         squares,
     )
     source = source.with_flags(facts)
-    found = _statistics(source, facts)
-    facts = dataclasses.replace(facts, gaps=found.valid < math.prod(source.shape))
+    found, flagged = _statistics(source, facts)
+    source, facts = source.with_flags_at(flagged), dataclasses.replace(facts, gaps=bool(flagged))
     if model.clips and y.shape[1] == 1:
         facts = dataclasses.replace(facts, clip_limits=allowed_limits(found.clip_limits, stabiliser))
     if rotation is not None and model.checks_channels:
@@ -160,33 +161,27 @@ def _check_sample(sample: Layout, source: Source) -> None:
         range_of(source).check()  # all the data say it in the words for data in memory
 
 
-def _statistics(source: Source, facts: NoiseFacts) -> Statistics:
-    """Return what all tiles tell; refuse data that cannot be denoised."""
+def _statistics(source: Source, facts: NoiseFacts) -> tuple[Statistics, list[Place]]:
+    """Return what all tiles tell, and those tiles that have flags; refuse data that cannot be denoised."""
     import dask
 
     grid = Grid.make(source.shape, FILL_MARGIN, BLOCK_SIDE[len(source.shape)])
-    y, *more = source.spread(grid)
-    blocks = y.map_blocks(
-        _statistics_of_block,
-        *more,
-        grid=grid,
-        facts=dask.delayed(facts, pure=True, traverse=False),
-        drop_axis=0,
-        dtype=object,
-        meta=np.empty((0,) * len(source.shape), object),
-    )
-    found = Statistics.join(dask.compute(*blocks.to_delayed().ravel()), source.shape)
+    tiles, shared = list(grid.tiles.values()), dask.delayed((facts, grid.shape), pure=True, traverse=False)
+    told = tile_results(_statistics_of_tile, tiles, source.chunks, shared)
+    found = Statistics.join(told, source.shape)
     found.range.check()
-    return found
+    sizes = (math.prod(s.stop - s.start for s in tile.place) for tile in tiles)
+    flagged = [tile.place for tile, some, size in zip(tiles, told, sizes, strict=True) if some.valid < size]
+    return found, flagged
 
 
 @one_thread_per_task
-def _statistics_of_block(
-    y: Any, flags: Any, sigma: Any = None, *, grid: Grid, facts: NoiseFacts, block_id: tuple[int, ...] = ()
+def _statistics_of_tile(
+    tile: Tile, shared: tuple[NoiseFacts, tuple[int, ...]], y: Any, flags: Any, sigma: Any
 ) -> TileStatistics:
-    index = block_id[-len(grid.edges) :]
-    _, inner = grid.places(index)
-    return tile_statistics(y, flags, sigma, facts, (grid.tile(index), inner, grid.shape))
+    facts, shape = shared
+    with np.errstate(all="ignore"):  # infinite entries and fill values are told when all tiles are known
+        return tile_statistics(Piece.make(y, flags, sigma, facts), tile, shape)
 
 
 def _crops(source: Source, facts: NoiseFacts, k: int, found: Statistics, first: FittedPlan | None) -> Batch:

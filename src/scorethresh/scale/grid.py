@@ -1,12 +1,16 @@
-"""A dask array as tiles with margins, which depend on its shape and not on its chunks."""
+"""Data as tiles with margins, which depend on their shape and not on their chunks."""
 
 from __future__ import annotations
 
+import bisect
 import itertools
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from ..denoising.places import Place, tile_edges, widened
+from .cuts import Tile
 
 
 class Grid(NamedTuple):
@@ -42,30 +46,17 @@ class Grid(NamedTuple):
         """Return the place of a tile."""
         return tuple(slice(ends[i], ends[i + 1]) for ends, i in zip(self.edges, index, strict=True))
 
-    def places(self, index: Sequence[int]) -> tuple[Place, Place]:
-        """Return the place of a tile with its margin, and that of the tile in it."""
-        return widened(self.tile(index), self.margin, self.shape)
+    @property
+    def tiles(self) -> dict[tuple[int, ...], Tile]:
+        """All tiles, with their margins, by their index."""
+        places = {index: self.tile(index) for index in np.ndindex(*(len(ends) - 1 for ends in self.edges))}
+        return {index: Tile(place, widened(place, self.margin, self.shape)[0]) for index, place in places.items()}
 
-    def spread(self, x: Any) -> Any:
-        """Return a dask array whose chunks are the tiles with their margins; axes before those of the tiles are whole.
-
-        The result is to be mapped over only: its shape is that of the tiles, all margins counted.
-        """
-        from dask.array.overlap import overlap
-
-        lead = x.ndim - len(self.edges)
-        chunks = [-1] * lead + [list(sizes) for sizes in self.chunks]
-        x = x.rechunk(dict(enumerate(map(_as_chunks, chunks))))
-        depth = {lead + k: self.margin if len(sizes) > 1 else 0 for k, sizes in enumerate(self.chunks)}
-        least = min((min(sizes) for sizes in self.chunks if len(sizes) > 1), default=self.margin)
-        if least < self.margin:
-            msg = (
-                f"tiles of {least} entries are smaller than what is looked at beyond them, {self.margin} entries. "
-                "Choose fewer levels, or load y: y.compute()."
-            )
-            raise ValueError(msg)
-        return overlap(x, depth, dict.fromkeys(depth, "none"), allow_rechunk=False)
-
-
-def _as_chunks(sizes: Any) -> Any:
-    return tuple(sizes) if isinstance(sizes, list) else sizes
+    def touched(self, places: Iterable[Place]) -> frozenset[tuple[int, ...]]:
+        """Return which tiles, without their margins, share entries with some places."""
+        found: set[tuple[int, ...]] = set()
+        for place in places:
+            ends = zip(self.edges, place, strict=True)
+            along = [range(bisect.bisect_right(e, s.start) - 1, bisect.bisect_left(e, s.stop)) for e, s in ends]
+            found.update(itertools.product(*along))
+        return frozenset(found)

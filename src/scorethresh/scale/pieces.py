@@ -117,8 +117,11 @@ class Piece:
     facts: NoiseFacts
 
     @classmethod
-    def make(cls, y: NDArray[Any], flags: NDArray[np.uint8], sigma: NDArray[Any] | None, facts: NoiseFacts) -> Piece:
-        """Return a piece, given as (channels, *shape), with its flags and noise levels."""
+    def make(
+        cls, y: NDArray[Any], flags: NDArray[np.uint8] | None, sigma: NDArray[Any] | None, facts: NoiseFacts
+    ) -> Piece:
+        """Return a piece, given as (channels, *shape), with its flags, if there are some, and its noise levels."""
+        flags = np.zeros(y.shape[1:], np.uint8) if flags is None else flags
         missing, outliers = flags & MISSING > 0, flags & OUTLIER > 0
         layout = Layout(
             as_parts(y),

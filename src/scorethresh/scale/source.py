@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +14,7 @@ from .._threads import one_thread_per_task
 from ..denoising.layout import MIN_PLANE, MOST_SLICES, Layout, check_dtypes, with_channels_first
 from ..denoising.places import Place
 from ..denoising.value_range import ValueRange
+from .cuts import Chunks, Tile, tile_graph, tile_results
 from .grid import Grid
 from .pieces import FLAG_MARGIN, NoiseFacts, Piece, flags_of, layout_of
 
@@ -28,8 +31,8 @@ class Source:
         (*shape), True where entries are missing.
     sigma : dask array, optional
         A map of noise levels, (channels or 1, *shape).
-    flags : dask array of uint8, optional
-        (*shape), why entries are left out; None until that is known.
+    flags : Chunks, optional
+        Of uint8, (*shape): why entries are left out. Chunks are None where all hold noise.
     channel_axis : int, optional
         The axis that the channels come from.
     """
@@ -37,7 +40,7 @@ class Source:
     y: Any
     mask: Any = None
     sigma: Any = None
-    flags: Any = None
+    flags: Chunks | None = None
     channel_axis: int | None = None
 
     @property
@@ -68,43 +71,41 @@ class Source:
 
     def layouts(self, places: list[Place]) -> list[Layout]:
         """Return the data at some places."""
-        import dask
-
-        masks = [None if self.mask is None else self.mask[place] for place in places]
-        found = dask.compute([self.y[(slice(None), *place)] for place in places], masks)
-        return [layout_of(y, mask, self.piece_axis) for y, mask in zip(*found, strict=True)]
+        tiles = [Tile(place, place) for place in places]
+        given = [Chunks(self.y), None if self.mask is None else Chunks(self.mask)]
+        return [layout_of(y, mask, self.piece_axis) for y, mask in tile_results(_as_read, tiles, given)]
 
     def pieces(self, places: list[Place], facts: NoiseFacts) -> list[Piece]:
         """Return the data at some places, stabilised."""
-        import dask
-
-        levels = [None if self.sigma is None else self.sigma[(slice(None), *place)] for place in places]
-        values = [self.y[(slice(None), *place)] for place in places]
-        found = dask.compute(values, [self.flags[place] for place in places], levels)
-        return [Piece.make(y, flags, sigma, facts) for y, flags, sigma in zip(*found, strict=True)]
+        found = tile_results(_as_read, [Tile(place, place) for place in places], self.chunks)
+        return [Piece.make(y, flags, sigma, facts) for y, flags, sigma in found]
 
     def with_flags(self, facts: NoiseFacts) -> Source:
         """Return the source with the flags of its entries, which are found tile by tile."""
         import dask
+        import dask.array as da
 
         grid = Grid.make(self.shape, FLAG_MARGIN)
-        masks = () if self.mask is None else (grid.spread(self.mask),)
-        flags = grid.spread(self.y).map_blocks(
-            _flags_of_block,
-            *masks,
-            grid=grid,
-            facts=dask.delayed(facts, pure=True, traverse=False),
-            drop_axis=0,
-            chunks=grid.chunks,
-            dtype=np.uint8,
-            meta=np.empty((0,) * len(self.shape), np.uint8),
-        )
-        return replace(self, flags=flags)
+        given = [Chunks(self.y), None if self.mask is None else Chunks(self.mask)]
+        name, graph = tile_graph(_flags_of_tile, grid.tiles, given, dask.delayed(facts, pure=True, traverse=False))
+        meta = np.empty((0,) * len(self.shape), np.uint8)
+        return replace(self, flags=Chunks(da.Array(graph, name, grid.chunks, meta=meta)))
 
-    def spread(self, grid: Grid) -> list[Any]:
-        """Return data, flags and, if they are a map, noise levels as the tiles of a grid with their margins."""
-        arrays = [self.y, self.flags] + ([] if self.sigma is None else [self.sigma])
-        return [grid.spread(x) for x in arrays]
+    def with_flags_at(self, places: Iterable[Place]) -> Source:
+        """Return the source, given that all entries elsewhere are known to hold noise: they are not looked at again."""
+        assert self.flags is not None
+        x = self.flags.x
+        edges = tuple(tuple(itertools.accumulate(sizes, initial=0)) for sizes in x.chunks)
+        return replace(self, flags=Chunks(x, Grid(edges, 0).touched(places)))
+
+    @property
+    def chunks(self) -> list[Chunks | None]:
+        """What tiles need: data, flags and, if they are a map, noise levels."""
+        return [Chunks(self.y), self.flags, None if self.sigma is None else Chunks(self.sigma)]
+
+
+def _as_read(_: Tile, __: None, *parts: Any) -> tuple[Any, ...]:
+    return parts
 
 
 def range_of(source: Source) -> ValueRange:
@@ -126,9 +127,9 @@ def _range_of_block(y: Any, *masks: Any, shape: tuple[int, ...], block_info: Any
 
 
 @one_thread_per_task
-def _flags_of_block(y: Any, *masks: Any, grid: Grid, facts: NoiseFacts, block_id: tuple[int, ...] = ()) -> Any:
-    _, inner = grid.places(block_id[-len(grid.edges) :])
-    return flags_of(y, masks[0] if masks else None, facts, inner)
+def _flags_of_tile(tile: Tile, facts: NoiseFacts, y: Any, mask: Any) -> Any:
+    found = flags_of(y, mask, facts, tile.inner)
+    return found if found.any() else None
 
 
 def read_source(y: Any, channel_axis: int | None, mask: Any, sigma: Any) -> Source:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from .._arrays import cropped
 from .._validate import Array
 from ..denoising.crops import block_scores, block_sides
-from ..denoising.places import Place
 from ..denoising.value_range import ValueRange
 from ..noise.clipping import is_pile
-from .pieces import MISSING, NoiseFacts, Piece
+from .cuts import Tile
+from .pieces import Piece
 
 
 @dataclass(frozen=True)
@@ -80,44 +80,28 @@ class TileStatistics(NamedTuple):
     scores: Array
 
 
-def tile_statistics(
-    y: NDArray[Any],
-    flags: NDArray[np.uint8],
-    sigma: NDArray[Any] | None,
-    facts: NoiseFacts,
-    places: tuple[Place, Place, tuple[int, ...]],
-) -> TileStatistics:
-    """Return what a tile tells.
+def tile_statistics(piece: Piece, tile: Tile, shape: tuple[int, ...]) -> TileStatistics:
+    """Return what a tile tells of data of a shape, given the piece that was read for it.
 
-    Parameters
-    ----------
-    y, flags, sigma : ndarray
-        The tile with a margin.
-    facts : NoiseFacts
-        What is known of the noise; clip limits are not needed.
-    places : tuple
-        The place of the tile in the whole and in the piece, and the shape of the whole.
+    Nothing is told of clip limits, which are not known yet.
     """
-    tile, inner, shape = places
-    with np.errstate(all="ignore"):  # infinite ones and fill values are told when all tiles are known
-        piece = Piece.make(y, flags, sigma, facts)
-    values, codes = cropped(piece.back.layout.values, inner), flags[inner]
-    missing = codes & MISSING > 0
-    noisy = values[facts.noisy]
-    valid = None if not codes.any() else codes == 0
+    inner, back = tile.inner, piece.back
+    values, missing = cropped(back.layout.values, inner), back.layout.missing
+    noisy = values[piece.facts.noisy]
+    valid = None if back.valid is None or back.valid[inner].all() else back.valid[inner]
     each = [channel if valid is None else channel[:, valid] for channel in noisy]
-    ends = [(0, n) for n in codes.shape] if valid is None else [_ends(valid, axis) for axis in range(valid.ndim)]
+    own = values.shape[2:]
+    ends = [(0, n) for n in own] if valid is None else [_ends(valid, axis) for axis in range(valid.ndim)]
     sides = block_sides(shape)
-    with np.errstate(all="ignore"):  # the same
-        # Weights are local means, so that they need the margin.
-        scores = [block_scores(piece.batch(k).crops([inner]), sides) for k in range(len(noisy))]
+    # Weights are local means, so that they need the margin.
+    scores = [block_scores(piece.batch(k).crops([inner]), sides) for k in range(len(noisy))]
     return TileStatistics(
-        ValueRange.of(values, missing if missing.any() else None, tile, shape),
-        codes.size if valid is None else int(np.count_nonzero(valid)),
+        ValueRange.of(values, None if missing is None else missing[inner], tile.place, shape),
+        math.prod(own) if valid is None else int(np.count_nonzero(valid)),
         tuple(end_of(some) for some in each),
         tuple(end_of(-some.astype(np.float64)) for some in each),
-        tuple((s.start + low, s.start + high) for s, (low, high) in zip(tile, ends, strict=True)),
-        tuple(s.start // side for s, side in zip(tile, sides, strict=True)),
+        tuple((s.start + low, s.start + high) for s, (low, high) in zip(tile.place, ends, strict=True)),
+        tuple(s.start // side for s, side in zip(tile.place, sides, strict=True)),
         np.stack(scores),
     )
 

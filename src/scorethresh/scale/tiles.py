@@ -16,6 +16,7 @@ from ..denoising.tiles import local_estimate, local_margin, tile_risk
 from ..denoising.way_back import EntrySums
 from ..risk.estimate import Estimate
 from ..risk.prediction import RiskSums
+from .cuts import Chunks, Tile, tile_graph
 from .fit import Decisions
 from .grid import Grid
 from .pieces import FILL_MARGIN, NoiseFacts, Piece
@@ -47,49 +48,29 @@ def denoised_tiles(decisions: Decisions) -> Any:
     The local part of the plans runs in the tiles of data in memory, because divergences are estimated tile by tile.
     """
     import dask
+    import dask.array as da
 
     source, facts, fitted = decisions.source, decisions.facts, decisions.fitted
     plans = tuple(some.plan for some in fitted)
-    shape = source.shape
+    shape, ndim = source.shape, len(source.shape)
     work = dask.delayed(Workload(facts, plans), pure=True, traverse=False)
-    channels = source.y.chunks[:1]
-    if len(source.y.chunks[0]) > 1:
-        channels = ((source.y.shape[0],),)
     step = plans[0].step
+
+    def on_tiles(function: Any, grid: Grid, rows: int, dtype: Any, *more: Chunks) -> Any:
+        tiles = {(0, *index): tile for index, tile in grid.tiles.items()}
+        name, graph = tile_graph(function, tiles, [*source.chunks, *more], work)
+        return da.Array(graph, name, ((rows,), *grid.chunks), meta=np.empty((0,) * (ndim + 1), dtype))
+
     grid = Grid.make(shape, _multiple(max(map(local_margin, plans)) + FILL_MARGIN, step), step)
-    y, *more = source.spread(grid)
+    channels = source.y.shape[0]
     if all(plan.refinement is None for plan in plans):
-        return y.map_blocks(
-            _denoise_block, *more, grid=grid, work=work, chunks=(*channels, *grid.chunks), **_opaque(len(shape) + 1)
-        )
+        return on_tiles(_denoise_tile, grid, channels, object)
     # Value and divergence of every channel with noise, one after the other along the first axis.
     rows = sum(_parts(source.y) + 1 for _ in plans)
-    local = y.map_blocks(
-        _local_block,
-        *more,
-        grid=grid,
-        work=work,
-        chunks=((rows,), *grid.chunks),
-        dtype=facts.centre.dtype,
-        meta=np.empty((0,) * (len(shape) + 1), facts.centre.dtype),
-    )
+    local = on_tiles(_local_tile, grid, rows, facts.centre.dtype)
     reach = max(0 if plan.refinement is None else plan.refinement.expert.reach for plan in plans)
-    wide = Grid.make(shape, _multiple(reach + FILL_MARGIN, step), step, REFINED_ENTRIES[len(shape)])
-    y, *more = source.spread(wide)
-    return y.map_blocks(
-        _refine_block,
-        wide.spread(local),
-        *more,
-        grid=wide,
-        work=work,
-        chunks=(*channels, *wide.chunks),
-        **_opaque(len(shape) + 1),
-    )
-
-
-def _opaque(ndim: int) -> dict[str, Any]:
-    """Return what tells dask that chunks are objects, to be looked at by other tasks only."""
-    return {"dtype": object, "meta": np.empty((0,) * ndim, object)}
+    wide = Grid.make(shape, _multiple(reach + FILL_MARGIN, step), step, REFINED_ENTRIES[ndim])
+    return on_tiles(_refine_tile, wide, channels, object, Chunks(local))
 
 
 def _multiple(margin: int, step: int) -> int:
@@ -112,20 +93,11 @@ def sums_of(pairs: Any) -> list[Any]:
     return [dask.delayed(operator.itemgetter(1), pure=True)(pair) for pair in pairs.ravel()]
 
 
-def _places(grid: Grid, block_id: tuple[int, ...]) -> tuple[Place, Place]:
-    """Return the place of a tile in the whole, and in its piece."""
-    index = block_id[-len(grid.edges) :]
-    return grid.tile(index), grid.places(index)[1]
-
-
 @one_thread_per_task
-def _local_block(
-    y: Any, flags: Any, sigma: Any = None, *, grid: Grid, work: Workload, block_id: tuple[int, ...] = ()
-) -> Floats:
+def _local_tile(tile: Tile, work: Workload, y: Any, flags: Any, sigma: Any) -> Floats:
     """Return value and divergence of the local estimates of a tile, one channel after the other."""
-    _, inner = _places(grid, block_id)
     piece = Piece.make(y, flags, sigma, work.facts)
-    rows = [np.concatenate([value, each[None]]) for value, each in _local_estimates(piece, work.plans, inner)]
+    rows = [np.concatenate([value, each[None]]) for value, each in _local_estimates(piece, work.plans, tile.inner)]
     return np.concatenate(rows).astype(work.facts.centre.dtype, copy=False)
 
 
@@ -140,21 +112,16 @@ def _local_estimates(piece: Piece, plans: tuple[Plan, ...], inner: Place) -> lis
 
 
 @one_thread_per_task
-def _denoise_block(
-    y: Any, flags: Any, sigma: Any = None, *, grid: Grid, work: Workload, block_id: tuple[int, ...] = ()
-) -> Any:
+def _denoise_tile(tile: Tile, work: Workload, y: Any, flags: Any, sigma: Any) -> Any:
     """Return the estimate and the sums of a tile if there are no patches that look alike."""
-    place, inner = _places(grid, block_id)
     piece = Piece.make(y, flags, sigma, work.facts)
-    return _finished(piece, _local_estimates(piece, work.plans, inner), place, inner)
+    return _finished(piece, _local_estimates(piece, work.plans, tile.inner), tile)
 
 
 @one_thread_per_task
-def _refine_block(
-    y: Any, local: Any, flags: Any, sigma: Any = None, *, grid: Grid, work: Workload, block_id: tuple[int, ...] = ()
-) -> Any:
+def _refine_tile(tile: Tile, work: Workload, y: Any, flags: Any, sigma: Any, local: Any) -> Any:
     """Return the estimate and the sums of a tile, given local estimates."""
-    place, inner = _places(grid, block_id)
+    inner = tile.inner
     piece = Piece.make(y, flags, sigma, work.facts)
     parts = piece.values.shape[1]
     found = []
@@ -167,15 +134,15 @@ def _refine_block(
         if k == 0 and work.facts.rotation is not None:
             guide = np.ascontiguousarray(rows[:-1])
         found.append((estimate.value[0][(slice(None), *inner)], estimate.divergence[0][inner]))
-    return _finished(piece, found, place, inner)
+    return _finished(piece, found, tile)
 
 
-def _finished(piece: Piece, found: list[tuple[Floats, Floats]], place: Place, inner: Place) -> Any:
+def _finished(piece: Piece, found: list[tuple[Floats, Floats]], tile: Tile) -> Any:
     """Return the estimate of a tile in the units of y, (channels, *shape), and its sums."""
-    part = piece.inner(inner)
+    part = piece.inner(tile.inner)
     whole = tuple(slice(0, n) for n in part.values.shape[2:])
     risks = [
-        tile_risk(part.values[k], value, divergence, part.back, k, whole, place)
+        tile_risk(part.values[k], value, divergence, part.back, k, whole, tile.place)
         for k, (value, divergence) in enumerate(found)
     ]
     restored = part.back.restore(np.stack([value for value, _ in found]))
