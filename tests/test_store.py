@@ -17,6 +17,8 @@ zarr = pytest.importorskip("zarr")
 distributed = pytest.importorskip("distributed")
 
 from scorethresh.scale import cluster, files, store, tiles  # noqa: E402
+from scorethresh.scale.allocator import reuse_freed_memory  # noqa: E402
+from scorethresh.scale.cuts import Tile, TileTask  # noqa: E402
 
 SHAPE = (260, 220)
 
@@ -171,20 +173,31 @@ def test_a_worker_that_is_killed_is_replaced(small, noisy, tmp_path):
     assert found.predicted_mse == pytest.approx(expected.predicted_mse, rel=1e-12)
 
 
-def _pages_of_ten_arrays():
+def _pages_of_ten_arrays(tile, shared):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(10):
-        np.ones(1 << 20)
+        np.ones(1 << 18)  # 2 MB: NumPy asks for huge pages from 4 MB on
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the setting is that of the C library of Linux")
-def test_workers_use_freed_memory_again():
-    # One array takes 2048 pages; a worker that gives memory back at once would take 20,480.
+@pytest.mark.parametrize("user_sets", [False, True])
+def test_tiles_use_freed_memory_again(monkeypatch, user_sets):
+    """One array takes 512 pages; a worker that gives memory back at once takes 5120. What users set stays."""
+    if user_sets:
+        monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", str(1 << 17))
+    task = TileTask(_pages_of_ten_arrays, Tile((), ()), ())
     with cluster.task_runner(workers=1) as runner:
-        (pages,) = runner([dask.delayed(_pages_of_ten_arrays)()], lambda: None)
-    assert pages < 5000
+        (pages,) = runner([dask.delayed(task)(None)], lambda: None)
+    assert (pages >= 5000) == user_sets
+    assert user_sets or pages < 1500
+
+
+def test_a_process_that_is_no_worker_keeps_its_setting(monkeypatch):
+    """It has the variable once it has started workers, which tells nothing."""
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
+    assert not reuse_freed_memory.__wrapped__()
 
 
 @pytest.mark.slow

@@ -11,11 +11,6 @@ from .store import Runner
 
 __all__ = ["task_runner"]
 
-# Arrays of up to this many bytes use memory again that was freed before; the C library allows no more. dask's workers
-# give back all above 128 kB at once, which keeps them small: then tiles of 4096 x 4096 pixels take 11 s of processor
-# time instead of 6, because the system clears 20 GB of pages.
-REUSED_BYTES = 1 << 25
-
 
 @contextlib.contextmanager
 def task_runner(workers: int = 0, memory: str = "auto", scheduler: str = "") -> Iterator[Runner]:
@@ -35,15 +30,12 @@ def task_runner(workers: int = 0, memory: str = "auto", scheduler: str = "") -> 
         yield _run_here
         return
     try:
-        import dask
         from distributed import Client, LocalCluster
     except ImportError:
         error = missing_extra("distributed")
         raise error from None
     options = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": memory, "dashboard_address": None}
     with contextlib.ExitStack() as stack:
-        reuse = {"distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": REUSED_BYTES}
-        stack.enter_context(dask.config.set(reuse))
         address = scheduler or stack.enter_context(LocalCluster(**options))
         client = stack.enter_context(Client(address))
         stack.enter_context(_killed_workers_told())

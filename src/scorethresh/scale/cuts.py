@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..denoising.places import Place
+from .allocator import reuse_freed_memory
 
 # A part of less than this share of its chunk is cut out by a task of its own, where the chunk lies, so that no more is
 # moved. A larger one is cut out by the task that needs it, which saves the scheduler a task.
@@ -45,10 +46,13 @@ class Chunks:
         Its chunks may be None, which stands for zeros.
     blocks : frozenset of tuple of int, optional
         Of which chunks it consists, if the others are known to be None.
+    together : bool
+        Whether small parts go with their chunks, too: where most chunks are None, or small themselves.
     """
 
     x: Any
     blocks: frozenset[tuple[int, ...]] | None = None
+    together: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ class TileTask:
 
     def __call__(self, shared: Any, *chunks: Sequence[Any]) -> Any:
         """Return what the function makes of the chunks."""
+        reuse_freed_memory()
         return self.function(self.tile, shared, *(cut(some) for cut, some in zip(self.cuts, chunks, strict=True)))
 
 
@@ -123,7 +128,9 @@ class _Cutter:
             if self.source.blocks is not None and block not in self.source.blocks:
                 continue
             key, inside = (x.name, *block), tuple(piece[2] for piece in pieces)
-            if _size(inside) < SMALL_SHARE * math.prod(x.chunks[k][i] for k, i in enumerate(block)):
+            if not self.source.together and _size(inside) < SMALL_SHARE * math.prod(
+                x.chunks[k][i] for k, i in enumerate(block)
+            ):
                 ends = (end for s in inside for end in (s.start, s.stop))
                 small = (f"part-{x.name}", *block, *ends)
                 self.tasks[small] = (Slice(inside), key)

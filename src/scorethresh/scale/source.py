@@ -89,14 +89,14 @@ class Source:
         given = [Chunks(self.y), None if self.mask is None else Chunks(self.mask)]
         name, graph = tile_graph(_flags_of_tile, grid.tiles, given, dask.delayed(facts, pure=True, traverse=False))
         meta = np.empty((0,) * len(self.shape), np.uint8)
-        return replace(self, flags=Chunks(da.Array(graph, name, grid.chunks, meta=meta)))
+        return replace(self, flags=Chunks(da.Array(graph, name, grid.chunks, meta=meta), together=True))
 
     def with_flags_at(self, places: Iterable[Place]) -> Source:
         """Return the source, given that all entries elsewhere are known to hold noise: they are not looked at again."""
         assert self.flags is not None
         x = self.flags.x
         edges = tuple(tuple(itertools.accumulate(sizes, initial=0)) for sizes in x.chunks)
-        return replace(self, flags=Chunks(x, Grid(edges, 0).touched(places)))
+        return replace(self, flags=replace(self.flags, blocks=Grid(edges, 0).touched(places)))
 
     @property
     def chunks(self) -> list[Chunks | None]:
