@@ -36,8 +36,8 @@ class Denoised:
         The noise level, given or estimated; one per channel if there are channels. For Poisson noise 1, that of the
         stabilised data.
     predicted_mse : float
-        Prediction of the mean squared error per entry (of one part, if y is complex), in the units of y squared. Below
-        zero it says that `sigma` is too large.
+        Prediction of the mean squared error per entry (of one part, if y is complex), in the units of y squared. It is
+        never negative; `warnings` say so if the estimated risk was.
     stderr : float
         Standard error of `predicted_mse`. If the noise level was estimated, its uncertainty is part of it.
     bands : tuple of Band
