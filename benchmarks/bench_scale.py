@@ -69,9 +69,11 @@ def case(shape, dtype, choose, workers):
         import dask.array as da
         from distributed import Client, LocalCluster
 
+        from scorethresh.scale.cluster import NO_DASHBOARD
+
         side = max(64, round((1 << 20) ** (1 / len(shape))))
         with (
-            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=workers, threads_per_worker=1, **NO_DASHBOARD) as cluster,
             Client(cluster) as client,
         ):
             lazy = st.Denoiser(choose=choose).run(da.from_array(y, chunks=side))

@@ -10,7 +10,7 @@ from scipy import fft, stats
 import oracles
 import scorethresh as st
 from helpers import texture
-from scorethresh.noise import medians, repeats, windows
+from scorethresh.noise import medians, repeats, units, windows
 from scorethresh.noise.level import MOST_STRUCTURE_ERROR, STRUCTURE_ERROR, combined, measure_level, sample_level
 from scorethresh.noise.mixed_differences import mixed_readings
 from scorethresh.noise.spectrum import estimate_spectrum
@@ -334,7 +334,7 @@ def test_noise_far_below_the_range_in_single_precision(rng):
 def test_normalised_data_differ_by_a_power_of_two(rng, unit):
     y = unit * (9 + rng.normal(size=(30, 40)))
     y[3, 4] = np.nan
-    found, exponent = windows.normalise(y)
+    found, exponent = units.normalise(y)
     assert 0.5 <= np.nanmax(np.abs(found)) <= 1
     assert np.nanmedian(found) == pytest.approx(0, abs=1e-14)
     np.testing.assert_allclose(np.ldexp(np.diff(found), exponent), np.diff(y), rtol=0, atol=1e-14 * unit)

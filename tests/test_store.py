@@ -161,7 +161,7 @@ def test_a_worker_that_is_killed_is_replaced(small, noisy, tmp_path):
     expected = DENOISER.run(noisy)
     source = files.open_file(make_store(tmp_path / "y.zarr", noisy)).array
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **cluster.NO_DASHBOARD) as workers,
         distributed.Client(workers) as client,
     ):
         lazy = DENOISER.run(source)
@@ -198,6 +198,18 @@ def test_a_process_that_is_no_worker_keeps_its_setting(monkeypatch):
     """It has the variable once it has started workers, which tells nothing."""
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
     assert not reuse_freed_memory.__wrapped__()
+
+
+def _pauses():
+    return distributed.get_worker().memory_manager.memory_pause_fraction
+
+
+@pytest.mark.slow
+def test_workers_with_little_memory_do_not_wait():
+    """A worker that pauses at 80% of its memory, and is not ended below 95%, may wait for ever between the two."""
+    with cluster.task_runner(workers=1) as runner:
+        (pauses,) = runner([dask.delayed(_pauses)()], lambda: None)
+    assert pauses is False
 
 
 @pytest.mark.slow

@@ -24,9 +24,10 @@ from .outliers import SIDE, find_outliers
 from .rician import RicianNoise
 from .speckle import SpeckleNoise
 from .stabilisers import Stabiliser
+from .units import MIN_LENGTH
 from .variance_line import VarianceLine, fit_variance_line
 from .whiteness import Whiteness, whiteness
-from .windows import MIN_LENGTH, window_set
+from .windows import window_set
 
 # Ratio of powers, by the number of axes, from which noise is called correlated; see `Whiteness`. Lower values find
 # weaker correlations, higher ones are safer under texture and, in signals, under chirps and tones. On 14 development

@@ -20,7 +20,8 @@ from .mixed_differences import MIN_NOISY_SHARE, mixed_readings, nonzero_reading,
 from .peaks import difference_readings, limit_readings
 from .repeats import has_few_values, rounding_step
 from .texture import MEDIAN_ERROR, MIN_FLAT_WINDOWS, Reading, flat_readings
-from .windows import WindowSet, is_constant, normalise, relative_frequencies, window_set
+from .units import is_constant, normalise
+from .windows import WindowSet, relative_frequencies, window_set
 
 __all__ = ["estimate_sigma"]
 

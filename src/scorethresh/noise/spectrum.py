@@ -14,13 +14,12 @@ from .._validate import Array
 from .covariance import Stationary
 from .medians import MEDIAN_OF_NORMAL
 from .texture import FLAT_SHARE, MIN_FLAT_WINDOWS, excess_variability, split_texture
+from .units import is_constant, normalise
 from .windows import (
     TINY,
     WindowSet,
     dct_filters,
     frequency_sums,
-    is_constant,
-    normalise,
     relative_frequencies,
     window_set,
 )

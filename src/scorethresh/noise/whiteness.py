@@ -21,11 +21,11 @@ from .clipping import NEAR_DISTANCE, find_clip_limits
 from .level import sample_level
 from .medians import quantiles
 from .texture import FLAT_SHARE, MAX_TEXTURE_MEAN, excess_variability
+from .units import normalise
 from .windows import (
     TINY,
     WindowSet,
     frequency_sums,
-    normalise,
     read_only,
     relative_frequencies,
     squared_sine,

@@ -11,6 +11,9 @@ from .store import Runner
 
 __all__ = ["task_runner"]
 
+# Without an address dask takes port 8787 even for no dashboard, and warns if it is taken: that of another cluster.
+NO_DASHBOARD = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
+
 
 @contextlib.contextmanager
 def task_runner(workers: int = 0, memory: str = "auto", scheduler: str = "") -> Iterator[Runner]:
@@ -22,7 +25,8 @@ def task_runner(workers: int = 0, memory: str = "auto", scheduler: str = "") -> 
         Processes of this machine, of one thread each; 0 for none: tasks run one after the other in this process, each
         in as many threads as there are cores.
     memory : str
-        What each worker may use, such as ``"4GB"``. Beyond 95% of it, it is started again.
+        What each worker may use, such as ``"4GB"``. Beyond 95% of it, it is started again. It does not pause before, as
+        dask's own do: what one task at a time holds does not shrink by waiting, so a paused worker would wait for ever.
     scheduler : str
         The address of a scheduler that runs already, such as ``"tcp://10.0.0.1:8786"``.
     """
@@ -30,13 +34,15 @@ def task_runner(workers: int = 0, memory: str = "auto", scheduler: str = "") -> 
         yield _run_here
         return
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError:
         error = missing_extra("distributed")
         raise error from None
-    options = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": memory, "dashboard_address": None}
+    options = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": memory}
     with contextlib.ExitStack() as stack:
-        address = scheduler or stack.enter_context(LocalCluster(**options))
+        stack.enter_context(dask.config.set({"distributed.worker.memory.pause": False}))
+        address = scheduler or stack.enter_context(LocalCluster(**options, **NO_DASHBOARD))
         client = stack.enter_context(Client(address))
         stack.enter_context(_killed_workers_told())
         yield lambda tasks, step: _run_there(client, tasks, step)
