@@ -179,7 +179,7 @@ def _judge(chosen: ChosenNoise, back: WayBack, evidence: _Evidence | None) -> Ve
         failures.append(_TOO_HIGH)
     if back.stabiliser.level_error > MOST_LEVEL_ERROR:
         failures.append(
-            f"The noise level is uncertain by {back.stabiliser.level_error:.0%}, because few entries tell it, and so "
+            f"The noise level is uncertain by {back.stabiliser.level_error:.0%}, and so "
             "is the predicted error. Pass sigma, if you know it."
         )
     stripes = find_stripes(y, math.sqrt(covariance.variance)) if y.ndim == 2 else None

@@ -27,10 +27,14 @@ __all__ = ["CorrelatedNoise", "NoiseModel", "PoissonNoise", "WhiteNoise"]
 
 @dataclass(frozen=True, eq=False)
 class WhiteNoise(NoiseModel):
-    """Independent Gaussian noise; its level is given, one number, one per channel or one per entry, or estimated."""
+    """Independent Gaussian noise; its level is given, one number, one per channel or one per entry, or estimated.
+
+    An estimated level has the relative standard error `doubt` besides that of its readings.
+    """
 
     sigma: Any = None
     shared: bool = False
+    doubt: float = 0.0
     name: ClassVar[str] = "white Gaussian noise"
     sampled: ClassVar[bool] = True
     slices: ClassVar[bool] = True
@@ -74,7 +78,7 @@ class WhiteNoise(NoiseModel):
             levels, error = channel_levels(y, missing)
         if not levels.any():
             return None
-        return Scaling(np.where(levels > 0, levels, levels.max()), level_error=error)
+        return Scaling(np.where(levels > 0, levels, levels.max()), level_error=math.hypot(error, self.doubt))
 
 
 @dataclass(frozen=True, eq=False)
