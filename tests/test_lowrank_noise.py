@@ -13,8 +13,8 @@ from scorethresh.denoising.lowrank.evened import SeriesWayBack, even_out
 from scorethresh.denoising.lowrank.magnitude_back import MagnitudeWayBack
 from scorethresh.denoising.lowrank.magnitude_map import estimate_magnitude_map, explain_by_level
 from scorethresh.denoising.lowrank.series import read_series
+from scorethresh.noise.generalised_anscombe import GeneralisedAnscombe
 from scorethresh.noise.magnitude import MagnitudeTransform, magnitude_tables
-from scorethresh.noise.stabilisers import AnscombeRoot
 
 
 def tissue(rng, shape, volumes, *, dark=2.0, bright=12.0):
@@ -159,7 +159,7 @@ def test_errors_of_transformed_values_are_in_units_of_y():
     """Anscombe's root of a mean count x has a slope of 1/sqrt(x), and y was divided by the scale."""
     scale = np.array([[1.0, 3.0]])
     values = np.full((1, 2), 2 * math.sqrt(100.0))
-    local = SeriesWayBack(AnscombeRoot(), scale).local_noise(values, np.zeros((1, 2)))
+    local = SeriesWayBack(GeneralisedAnscombe(1.0, 0.0, 0.0), scale).local_noise(values, np.zeros((1, 2)))
     assert local.variance == pytest.approx(1, rel=0.01)
     assert local.weight == pytest.approx(100 * scale**2, rel=0.02)
 

@@ -14,7 +14,7 @@ SOURCE = Path(st.__file__).parent
 # Each module may import those of earlier rows; inside a row there may be no cycle.
 ORDER = [
     "_validate _containers _lazy_data _normal _rounding _progress _threads _arrays _kernels",
-    "noise.covariance noise.clipping noise.anscombe noise.bulk noise.moment_table rules frames",
+    "noise.covariance noise.clipping noise.bulk noise.moment_table rules frames",
     "noise",
     "sample",
     "risk",

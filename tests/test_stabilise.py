@@ -9,9 +9,10 @@ import scorethresh as st
 from scorethresh.denoising.denoiser import Denoiser
 from scorethresh.denoising.stabilise import stabilise
 from scorethresh.denoising.way_back import Restored
+from scorethresh.noise.generalised_anscombe import GeneralisedAnscombe
 from scorethresh.noise.models import CorrelatedNoise, NoiseModel, PoissonNoise, WhiteNoise
 from scorethresh.noise.named import as_noise
-from scorethresh.noise.stabilisers import AnscombeRoot, Scaling, Transformed
+from scorethresh.noise.stabilisers import Scaling, Transformed
 from scorethresh.risk.prediction import FilterRatio, RiskSums
 
 # Noise keeps it from looking clipped.
@@ -87,15 +88,15 @@ def test_counts_have_the_variance_and_the_slope_of_the_definition(mean):
     counts = np.arange(400)
 
     def root_mean(m):
-        return poisson.pmf(counts, m) @ AnscombeRoot().forward(counts)
+        return poisson.pmf(counts, m) @ GeneralisedAnscombe(1.0, 0.0, 0.0).forward(counts)
 
     z = root_mean(mean)
-    variance, weight = AnscombeRoot().local_noise(np.array([[z]]), None, ())
-    exact = poisson.pmf(counts, mean) @ AnscombeRoot().forward(counts) ** 2 - z**2
+    variance, weight = GeneralisedAnscombe(1.0, 0.0, 0.0).local_noise(np.array([[z]]), None, ())
+    exact = poisson.pmf(counts, mean) @ GeneralisedAnscombe(1.0, 0.0, 0.0).forward(counts) ** 2 - z**2
     slope = 0.002 * mean / (root_mean(1.001 * mean) - root_mean(0.999 * mean))
     assert variance[0] == pytest.approx(exact, abs=2e-3)
     assert weight[0] == pytest.approx(slope**2, rel=0.01)
-    assert AnscombeRoot().inverse(np.array([z]))[0] == pytest.approx(mean, rel=1e-3)
+    assert GeneralisedAnscombe(1.0, 0.0, 0.0).inverse(np.array([z]))[0] == pytest.approx(mean, rel=1e-3)
 
 
 class Speckle(NoiseModel):

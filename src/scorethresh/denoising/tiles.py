@@ -130,7 +130,7 @@ def tile_risk(
 
 
 class EntryRisk(NamedTuple):
-    """Of every entry, (*shape), in units of the noise: risk, divergence and noise variance; and its weight."""
+    """Of every entry, (*shape): risk, divergence and noise variance; and the weight that makes their unit that of y."""
 
     risk: Floats
     divergence: Floats
@@ -139,7 +139,15 @@ class EntryRisk(NamedTuple):
 
 
 def entry_risk(y: Floats, value: Floats, divergence: Floats, back: WayBack, channel: int, tile: Place) -> EntryRisk:
-    """Return the risk of a tile entry by entry; see `tile_risk`."""
+    """Return the risk of a tile entry by entry; see `tile_risk`.
+
+    The covariance of y with its estimate is the divergence of stabilised values times the noise variance of y: the
+    slope of the way back is ``Var y / Cov(y, z)``, z the stabilised value, exactly for counts and speckle.
+    """
+    own = back.own_risk(channel, tile, value)
+    if own is not None:
+        each = divergence * own.variance
+        return EntryRisk(own.excess + 2 * each, each, own.variance, own.valid)
     difference = y - value
     risk = np.square(difference, out=difference).sum(axis=0, dtype=np.float64)
     del difference

@@ -15,7 +15,7 @@ from .._arrays import Floats, cropped, slabs, working_precision
 from .._validate import Array
 from ..noise.clipping import unclip_part
 from ..noise.covariance import Covariance
-from ..noise.stabilisers import LocalNoise, Stabiliser
+from ..noise.stabilisers import LocalNoise, Moments, Stabiliser
 from ..risk.prediction import FilterRatio, NoiseEnergy, Prediction, RiskSums, predict
 from .batch import Batch
 from .layout import Layout
@@ -68,6 +68,17 @@ class Restored(NamedTuple):
     estimate: NDArray[Any]
     unclipped_share: float
     rounding: float
+
+
+class OwnRisk(NamedTuple):
+    """Of every entry, in the units of y squared: the squared residual less the noise variance, and that variance.
+
+    Both are 0 or do not matter where an entry is not `valid`.
+    """
+
+    excess: Floats
+    variance: Floats
+    valid: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +152,19 @@ class WayBack:
         factor, weight = self.stabiliser.local_noise(means, self._channel(channel), tile)
         return LocalNoise(factor, weight if self.valid is None else weight * self.valid[tile])
 
+    def own_risk(self, channel: int, tile: tuple[slice, ...], estimate: Floats) -> OwnRisk | None:
+        """Return what the risk of a tile needs in the units of y; None if it is told by stabilised values."""
+        if self.stabiliser.rotates:
+            return None
+        y = self.y[channel, 0][tile].astype(np.float64)
+        valid = np.ones((1,) * y.ndim, bool) if self.valid is None else self.valid[tile]
+        y = np.where(valid, y, 0.0)
+        means = self.stabiliser.inverse(estimate[0].astype(np.float64) + self.offset[channel, 0])
+        own = self.stabiliser.own_variances(y, means)
+        if own is None:
+            return None
+        return OwnRisk(np.where(valid, np.square(y - means) - own.unbiased, 0.0), own.expected, valid)
+
     def _channel(self, channel: int) -> int | None:
         return None if self.rotation is not None else channel
 
@@ -204,9 +228,10 @@ class WayBack:
         fourth *= float(np.mean([covariance.mean_squared_power for covariance in self.covariances]))
         count = entries.noisy * int(np.count_nonzero(self.noisy)) * self.layout.values.shape[1]
         share_left = 1 - entries.clipped / entries.second
-        error = math.hypot(self.stabiliser.level_error, self.stabiliser.curve_error)
-        energy = NoiseEnergy(count, second, fourth, entries.unit, share_left, error)
+        energy = NoiseEnergy(count, second, fourth, entries.unit, share_left, self.stabiliser.level_error)
         found = predict(sums, energy, filter_ratio)
+        curve_error = self.stabiliser.curve_error(Moments(entries.unit, second, fourth))
+        stderr = math.hypot(found.stderr, curve_error * found.mse)
         share = entries.noisy / entries.present * float(self.noisy.mean())
         mse = found.mse + entries.rounding / entries.noisy
-        return Prediction(mse * share, found.stderr * share, found.score)
+        return Prediction(mse * share, stderr * share, found.score)

@@ -1,5 +1,7 @@
 """The generalised Anscombe transform of camera data: counts of electrons, read noise, a gain and an offset.
 
+Counts are camera data without read noise and offset, with a gain of 1.
+
 A pixel is ``y = offset + (P + read Z) / gain``, P of Poisson law, Z standard normal. So the variance is a line in the
 mean,
 
@@ -7,6 +9,9 @@ mean,
 
 References
 ----------
+F. J. Anscombe, The transformation of Poisson, binomial and negative-binomial data, Biometrika 35 (1948) 246-254,
+doi:10.1093/biomet/35.3-4.246.
+
 F. Murtagh, J.-L. Starck, A. Bijaoui, Image restoration with noise suppression using a multiresolution support,
 Astronomy and Astrophysics Supplement 112 (1995) 179-189.
 
@@ -29,12 +34,12 @@ from .._normal import phi
 from .._validate import Array
 from .clipping import MEAN_BOX
 from .moment_table import MomentTable
-from .stabilisers import CURVE_ERROR, LocalNoise, Moments, Stabiliser
+from .stabilisers import LocalNoise, Moments, OwnVariances, Stabiliser
 
 # Largest mean in the table, in electrons. Beyond, the asymptotic inverse is right to seven digits without read noise.
 LARGEST_TABULATED_MEAN = 200.0
-# Entries of the table, evenly spaced in the root of the mean. Linear interpolation is right to 1e-4.
-TABLE_SIZE = 1000
+# Entries of the table, evenly spaced in the root of the mean. Linear interpolation is right to 2e-5.
+TABLE_SIZE = 2000
 # Nodes of the trapezoidal rule over the read noise, and its reach in standard deviations. At the kink of the root, with
 # read noise near 1, the error is 1e-5.
 NODES, REACH = 401, 8.0
@@ -51,6 +56,9 @@ TANGENT = 0.5
 MIN_STEPS = 1.0
 # Standard deviations of the read noise below the offset beyond which the model makes no values.
 UNLIKELY = 6.0
+# Relative standard error of a predicted error, over the excess kurtosis of the noise. On 22 crops of 256 x 256 of
+# development photographs with one count a pixel, whose excess is 1, predictions are 0 to 20% too low.
+TAIL_ERROR = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,18 +88,22 @@ class GeneralisedAnscombe(Stabiliser):
     floor: float = -math.inf
     step: float = 0.0
     level_error: float = 0.0
-    curve_error: ClassVar[float] = CURVE_ERROR
     has_floor: ClassVar[bool] = True
 
     @property
-    def _electrons_at_floor(self) -> float:
-        return self.gain * (self.floor - self.offset)
+    def _floor(self) -> float:
+        """The floor in electrons. One that the model does not reach is none, which saves tables."""
+        floor = self.gain * (self.floor - self.offset)
+        return floor if self.read > 0 and floor > -UNLIKELY * self.read - 1 else -math.inf
 
     @property
     def _table(self) -> MomentTable:
-        # A floor far below what the model makes is none, which saves tables.
-        floor = self._electrons_at_floor
-        return _moments(self.read, floor if floor > -UNLIKELY * self.read - 1 else -math.inf)
+        return _moments(self.read, self._floor)
+
+    def curve_error(self, moments: Moments) -> float:
+        """Return what few electrons do: their law has heavier tails than the normal one."""
+        electrons = moments.second - self.read**2
+        return min(TAIL_ERROR * electrons / moments.second**2, 1.0)
 
     def share_out_of_reach(self, y: NDArray[Any]) -> float:
         """Return the share of the entries of y that lie too far below the value without light."""
@@ -130,6 +142,12 @@ class GeneralisedAnscombe(Stabiliser):
         means = values[0].astype(np.float64)
         return LocalNoise(self._table.variance(means), np.square(self.slope(means)))
 
+    def own_variances(self, y: Floats, means: Floats) -> OwnVariances | None:
+        """Return the noise variances: a line in y has the mean that it has in the mean of y, if nothing was clipped."""
+        if self._floor > -math.inf:
+            return None
+        return OwnVariances((self.gain * (y - self.offset) + self.read**2) / self.gain**2, self.variance_of(means))
+
     def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
         """Return the noise variance at the local mean, plus 3/8: the square of the slope, in electrons."""
         from scipy.ndimage import uniform_filter
@@ -144,7 +162,8 @@ class GeneralisedAnscombe(Stabiliser):
         """Return moments of the noise in valid entries: its variance is a line in the mean."""
         known = (y if valid is None else y[:, :, valid]).astype(np.float64)
         electrons = self.gain * (known - self.offset)
-        second = max(float(electrons.mean()), 0.0) + self.read**2
+        # No electron at all says that one would be much.
+        second = max(float(electrons.mean()), 1 / electrons.size) + self.read**2
         # The square of a noisy variance is too large by the variance of y.
         fourth = float(np.square(electrons + self.read**2).mean()) - second
         return Moments(1 / self.gain, second, max(fourth, second**2))

@@ -15,9 +15,10 @@ from .._arrays import known_floats
 from .._validate import Array
 from .base import NoiseModel
 from .covariance import Stationary
+from .generalised_anscombe import GeneralisedAnscombe
 from .level import Level, measure_level
 from .spectrum import estimate_spectrum
-from .stabilisers import AnscombeRoot, Scaling, Stabiliser
+from .stabilisers import Scaling, Stabiliser
 
 # Beyond this the noise of a count, its root, is lost in the rounding of a double.
 MOST_COUNTS = 1e30
@@ -135,7 +136,7 @@ class PoissonNoise(NoiseModel):
         if largest > MOST_COUNTS:
             msg = f"Poisson noise needs counts of at most {MOST_COUNTS:g}, got {largest:g}. Beyond, doubles hide it."
             raise ValueError(msg)
-        return AnscombeRoot()
+        return GeneralisedAnscombe(1.0, 0.0, 0.0)
 
 
 def channel_levels(y: NDArray[Any], missing: NDArray[np.bool_] | None, *, peaks: bool = True) -> tuple[Array, float]:

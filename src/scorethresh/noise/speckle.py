@@ -14,7 +14,7 @@ from .._validate import Array
 from .base import NoiseModel
 from .clipping import MEAN_BOX
 from .level import sample_level
-from .stabilisers import CURVE_ERROR, Moments, Stabiliser
+from .stabilisers import Moments, OwnVariances, Stabiliser
 from .variance_line import fit_variance_line
 
 __all__ = ["LogTransform", "SpeckleNoise"]
@@ -24,6 +24,10 @@ __all__ = ["LogTransform", "SpeckleNoise"]
 LEAST_SHARE = 1e-3
 # Relative standard error of a level where too few windows tell it.
 ROUGH_ERROR = 0.05
+# The logarithm has heavy tails, so the flattest windows hold less noise than others: its level is read too low by this
+# times its excess kurtosis, and is uncertain by half of that. On 20 crops of 10 development photographs the factor is
+# 0.032, 0.032, 0.015 and 0.027 at 1, 2, 4 and 10 looks, in noise alone 0.01 to 0.08.
+LOW_READING = 0.03
 # Range of the number of looks: beyond, noise is 100% of the signal, or below a thousandth of it.
 LOOKS = 0.5, 1e6
 
@@ -50,7 +54,6 @@ class LogTransform(Stabiliser):
     looks: float
     least: float
     level_error: float = 0.0
-    curve_error: ClassVar[float] = CURVE_ERROR
     has_floor: ClassVar[bool] = True
 
     @property
@@ -85,6 +88,10 @@ class LogTransform(Stabiliser):
     def level_at(self, means: Floats) -> Array:
         """Return the noise level of y at means."""
         return np.maximum(means, self.least) / math.sqrt(self.looks)
+
+    def own_variances(self, y: Floats, means: Floats) -> OwnVariances:
+        """Return the noise variances: the square of the mean over the looks. That of y has one noise variance more."""
+        return OwnVariances(np.square(y) / (self.looks + 1), np.square(means) / self.looks)
 
     def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
         """Return the square of the local mean: the square of the slope, over that at the mean of the data."""
@@ -183,15 +190,28 @@ class SpeckleNoise(NoiseModel):
             return None
         line = fit_variance_line(logs)
         error = ROUGH_ERROR if line is None else line.relative_error((line.low + line.high) / 2)
-        return LogTransform(looks_of(level), least, error)
+        looks = looks_of(level)
+        return LogTransform(looks, least, math.hypot(error, low_reading(looks) / 2))
+
+
+def low_reading(looks: float) -> float:
+    """Return by how much the level of the logarithm is read too low, as a share of it."""
+    from scipy.special import polygamma
+
+    return LOW_READING * float(polygamma(3, looks) / polygamma(1, looks) ** 2)
 
 
 def looks_of(level: float) -> float:
-    """Return the looks, within `LOOKS`, whose logarithm has this noise level: ``trigamma(looks) = level^2``."""
+    """Return the looks, within `LOOKS`, whose logarithm reads as this level.
+
+    That is ``sqrt(trigamma(looks))``, less what is read too low.
+    """
     from scipy.special import polygamma
 
     low, high = (math.log(end) for end in LOOKS)
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if polygamma(1, math.exp(middle)) > level**2 else (low, middle)
+        looks = math.exp(middle)
+        read = math.sqrt(polygamma(1, looks)) * (1 - low_reading(looks))
+        low, high = (middle, high) if read > level else (low, middle)
     return math.exp((low + high) / 2)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from .._arrays import Floats, cropped, working_precision
 from .._validate import Array
-from . import anscombe
 from .clipping import MEAN_BOX
 from .covariance import Covariance, White
 
@@ -34,17 +33,22 @@ class LocalNoise(NamedTuple):
     weight: Any
 
 
+class OwnVariances(NamedTuple):
+    """The noise variance of entries of y in its own units.
+
+    `unbiased` is a function of y that has it as its mean, whatever the signal is; `expected` is that at an estimate.
+    """
+
+    unbiased: Floats
+    expected: Floats
+
+
 class Moments(NamedTuple):
     """Means over entries of the noise variance and its square, over powers of `unit`, a typical noise level."""
 
     unit: float
     second: float
     fourth: float
-
-
-# Relative error of the level of noise that a curve made even, where few electrons, small magnitudes or few looks make
-# it skewed. Without it, predictions with all parameters given were within two standard errors in half of the cases.
-CURVE_ERROR = 0.012
 
 
 class Stabiliser(abc.ABC):
@@ -62,8 +66,6 @@ class Stabiliser(abc.ABC):
     scale: Array = np.ones(1)
     #: The relative standard error of the noise level; 0 if it is given.
     level_error: float = 0.0
-    #: What is wrong with that level because stabilised noise is only roughly normal and even.
-    curve_error: ClassVar[float] = 0.0
     #: Whether the inverse undoes clipping at the lower limit of the data.
     has_floor: ClassVar[bool] = False
 
@@ -83,6 +85,13 @@ class Stabiliser(abc.ABC):
         """Return the stabiliser of a part of the data."""
         return self
 
+    def curve_error(self, moments: Moments) -> float:
+        """Return the relative standard error of a predicted error because stabilised noise is only roughly normal.
+
+        The moments are those of the data.
+        """
+        return 0.0
+
     @abc.abstractmethod
     def forward(self, y: NDArray[Any]) -> Floats:
         """Return stabilised values."""
@@ -98,6 +107,13 @@ class Stabiliser(abc.ABC):
     def local_noise(self, values: Floats, channel: int | None, tile: tuple[slice, ...]) -> LocalNoise:
         """Return the noise around an estimate (parts, *tile) of stabilised values."""
         return LocalNoise(1.0, np.square(self.slope(values[0].astype(np.float64))))
+
+    def own_variances(self, y: Floats, means: Floats) -> OwnVariances | None:
+        """Return the noise variances of y, whose estimate is `means`; None if they are only known of stabilised values.
+
+        Then the risk is that of these, weighted by the slope. It is biased where that is bent.
+        """
+        return None
 
     def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
         """Return how squared errors of stabilised values count in units of y: (*shape), None if all count alike.
@@ -204,40 +220,3 @@ class Transformed(Stabiliser):
     def slope(self, values: Floats) -> Floats:
         """Return the derivative of `inverse`."""
         return self.back_slope(values)
-
-
-@dataclass(frozen=True)
-class AnscombeRoot(Stabiliser):
-    """Anscombe's root of counts, and its exact unbiased inverse."""
-
-    def forward(self, y: NDArray[Any]) -> Floats:
-        """Return ``2 sqrt(y + 3/8)``."""
-        return anscombe.stabilise(y.astype(np.float64))
-
-    def inverse(self, values: Floats) -> Floats:
-        """Return the mean count."""
-        return anscombe.unbiased_inverse(values)
-
-    def slope(self, values: Floats) -> Floats:
-        """Return the derivative of the mean count."""
-        return anscombe.local_moments(values)[1]
-
-    def local_noise(self, values: Floats, channel: int | None, tile: tuple[slice, ...]) -> LocalNoise:
-        """Return the noise around an estimate; the variance of the root is below 1 for few counts."""
-        variance, slope = anscombe.local_moments(values[0].astype(np.float64))
-        return LocalNoise(variance, np.square(slope))
-
-    def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
-        """Return the local mean count plus 3/8, the square of Anscombe's slope."""
-        from scipy.ndimage import uniform_filter
-
-        counts = y[:, 0].mean(axis=0, dtype=np.float32)
-        known = counts if missing is None else np.where(missing, np.float32(0), counts)
-        weights: Floats = uniform_filter(known, MEAN_BOX) + np.float32(0.375)
-        return weights
-
-    def moments(self, y: NDArray[Any], valid: NDArray[np.bool_] | None) -> Moments:
-        """Return moments of the noise in valid entries: its variance is the count."""
-        known = y if valid is None else y[:, :, valid]
-        variance = known.astype(np.float64) + 0.375
-        return Moments(1.0, float(variance.mean()), float(np.square(variance).mean()))
