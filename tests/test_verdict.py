@@ -216,6 +216,19 @@ def test_sums_over_blocks_do_not_depend_on_tiles(shape, rng):
     assert found[0][3].sum() == maps[0].size
 
 
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_growing_noise_among_stars_is_not_called_correlated(seed):
+    """A sky with fine structure of its own, which no growing model explains, and which a spectrum would remove."""
+    rng = np.random.default_rng(seed)
+    sky = np.zeros((256, 256))
+    np.add.at(sky, tuple(rng.integers(0, 256, (2, 1500))), rng.pareto(1.3, 1500) + 0.3)
+    fine = gaussian_filter(rng.normal(size=sky.shape), 0.6)
+    clean = np.maximum(2 + 20 * gaussian_filter(sky, 1, mode="wrap") + 2 * fine / fine.std(), 0.5)
+    y = clean * (1 + 0.15 * rng.normal(size=clean.shape))
+    assert isinstance(AutoNoise().chosen_for(y[None, None], None).model, WhiteNoise)
+    assert mse(st.denoise(y, choose="fast"), clean) < mse(st.denoise(y, noise="correlated", choose="fast"), clean)
+
+
 @pytest.mark.parametrize(("blur", "textured"), [(0.0, False), (0.5, True)])
 def test_texture_that_grows_with_the_brightness_does_not_pass_for_noise(rng, blur, textured):
     """Clean brick was changed by 1.8 grey levels. Noise of a camera is white in flat windows, texture hardly ever."""
