@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import pywt
+from scipy.ndimage import gaussian_filter
 from scipy.stats import poisson
 
 import scorethresh as st
@@ -47,6 +48,32 @@ def test_the_noise_has_level_1_and_no_correlation_across_channels(rng):
     values, back = stabilised(np.round(1000 * CAMERA[:1, :1, None]) + noise, sigma=sigma, channel_axis=-1)
     assert back.rotation is not None
     np.testing.assert_allclose(np.cov(values.reshape(3, -1)), np.eye(3), atol=4 / 200)
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.7])
+@pytest.mark.parametrize("white", [False, True], ids=["texture", "flat"])
+def test_the_mean_of_the_channels_holds_the_noise_that_their_differences_do_not(rng, shared, white):
+    """A covariance of 1 and `shared` has the eigenvalues 1 + 2 shared and 1 - shared; texture is in the mean alone.
+
+    Readings are right to 5%, and those near 1 are taken for 1.
+    """
+    common, own = rng.normal(size=(96, 96, 1)), rng.normal(size=(96, 96, 3))
+    texture = 0 if white else 40 * gaussian_filter(rng.normal(size=(96, 96, 1)), 0.5)
+    y = 100 + texture + 10 * (np.sqrt(shared) * common + np.sqrt(1 - shared) * own)
+    found = [c.variance for c in stabilised(y, noise=Known(10.0), channel_axis=-1)[1].covariances]
+    assert found == pytest.approx([1 + 2 * shared, 1 - shared, 1 - shared], rel=0.15 if shared else 1e-12)
+
+
+class Known(NoiseModel):
+    """White noise of a known level, whose channels may share it."""
+
+    checks_channels = True
+
+    def __init__(self, level):
+        self.level = level
+
+    def measure(self, y, missing):
+        return Scaling(np.full((1, 1, 1, 1), self.level))
 
 
 def test_channels_of_unequal_noise_are_not_made_worse_by_each_other(rng):

@@ -165,7 +165,9 @@ def rotated_covariances(
 ) -> tuple[Covariance, ...]:
     """Return the covariance of every rotated channel; `values` are rotated, `y` is not.
 
-    They differ if channels share their noise, as in grey stored as colours.
+    They differ if channels share their noise, as in grey stored as colours. Most structure is in the mean of the
+    channels, the first one, and little in their differences. A rotation keeps the sum of the variances, so the first is
+    what the others leave of it.
     """
     covariance = stabiliser.covariance
     if any(map(math.isfinite, limits)):
@@ -174,7 +176,10 @@ def rotated_covariances(
     if excluded is not None and excluded.mean() >= MOST_EXCLUDED:
         return (covariance,) * len(values)
     found = channel_levels(values, excluded, peaks=False)[0].ravel()
-    return tuple(covariance if abs(level - 1) < LEVEL_TOLERANCE else White(max(level, LEAST_LEVEL)) for level in found)
+    found = np.where(np.abs(found - 1) < LEVEL_TOLERANCE, 1.0, found)
+    rest = len(found) - float(np.square(found[1:]).sum())
+    levels = [math.sqrt(rest) if rest > 0 else found[0], *found[1:]]
+    return tuple(covariance if abs(level - 1) < LEVEL_TOLERANCE else White(max(level, LEAST_LEVEL)) for level in levels)
 
 
 def sampled_covariances(
