@@ -187,14 +187,29 @@ def filter_direct(x, taps, axis, step, shift):
     return sum(t * np.roll(np.asarray(x, dtype=np.float64), k * step - shift, axis) for k, t in enumerate(taps))
 
 
-def window_dct_direct(y, pilot, cut, variance, step, jump):
+def window_trace(side, start, size):
+    """By what every frequency counts in the divergence of a window; the axis is extended by reflection.
+
+    Entry by entry: those inside change with all that repeat them. Spread over all of the window.
+    """
+    source = [i % (2 * size) for i in range(start, start + side)]
+    source = [i if i < size else 2 * size - 1 - i for i in source]
+    inside = [i for i in range(side) if 0 <= i + start < size]
+    rows = fft.dct(np.eye(side), norm="ortho", axis=0)
+    pairs = [(i, j) for i in inside for j in range(side) if source[j] == source[i]]
+    return sum(rows[:, i] * rows[:, j] for i, j in pairs) * side / len(inside) if inside else np.ones(side)
+
+
+def window_dct_direct(y, pilot, shrinkage, step):
     """Sums over windows, one window at a time: weighted estimates, weights and weighted divergences.
 
     y and pilot are (parts, planes, height, width), the DCT along planes already taken. A coefficient is kept if its
     norm over the parts reaches the cut, or is multiplied by g^2 / (g^2 + parts cut), g the norm in the pilot. Weights
     are one over the noise variance let through. At a jump the derivative is the threshold times a boxcar of half width
     jump times the threshold; a coefficient just below it, if kept, would add the mean variance to the noise.
+    Derivatives count by their traces.
     """
+    cut, variance, jump, traces, down, across = shrinkage
     parts, _, height, width = y.shape
     by, bx = cut.shape[1:]
     total, weight, divergence = np.zeros(y.shape), np.zeros((height, width)), np.zeros((height, width))
@@ -202,11 +217,12 @@ def window_dct_direct(y, pilot, cut, variance, step, jump):
         at = np.s_[..., top : top + by, left : left + bx]
         c = fft.dctn(y[at], norm="ortho", axes=(-2, -1))
         below = 0.0
+        trace = traces * down[top // step][:, None] * across[left // step]
         if pilot is None:
             norm = np.sqrt((c**2).sum(axis=0))
             factor = np.where(norm >= cut, 1.0, 0.0)
             slope = parts * factor + np.where((norm >= cut) & (norm < (1 + jump) * cut), 0.5 / jump, 0.0)
-            below = (variance * np.where((norm < cut) & (norm > (1 - jump) * cut), 0.5 / jump, 0.0)).sum()
+            below = (trace * np.where((norm < cut) & (norm > (1 - jump) * cut), 0.5 / jump, 0.0)).sum()
         else:
             square = (fft.dctn(pilot[at], norm="ortho", axes=(-2, -1)) ** 2).sum(axis=0)
             factor = square / (square + parts * cut)
@@ -214,7 +230,7 @@ def window_dct_direct(y, pilot, cut, variance, step, jump):
         kept = (variance * factor**2).sum()
         total[at] += fft.idctn(c * factor, norm="ortho", axes=(-2, -1)) / kept
         weight[at] += 1 / kept
-        divergence[at] += ((variance * slope).sum() / kept + below / (kept + variance.mean())) / cut.size
+        divergence[at] += ((trace * slope).sum() / kept + below / (kept + variance.mean())) / cut.size
     return total, weight, divergence
 
 

@@ -190,6 +190,13 @@ def test_dilated_takes_steps_of_any_size():
     assert _kernels.dilated(np.zeros((0, 3)), taps, 0, step=1).shape == (0, 3)
 
 
+def even_shrinkage(cut, jump, shape, step):
+    """White noise of level 1, and no borders."""
+    counts = ((n - b) // step + 1 if step else 1 for b, n in zip(cut.shape[1:], shape[2:], strict=True))
+    traces = (np.ones((max(int(n), 1), b), cut.dtype) for n, b in zip(counts, cut.shape[1:], strict=True))
+    return WindowShrinkage(cut, np.ones_like(cut), jump, np.ones_like(cut), *traces)
+
+
 @every_level
 @both_precisions
 @pytest.mark.parametrize("guided", [False, True])
@@ -198,25 +205,29 @@ def test_dilated_takes_steps_of_any_size():
     [
         ((1, 1, 20, 30), (8, 8), 1),
         ((2, 1, 16, 24), (8, 4), 2),
-        ((1, 2, 6, 8), (2, 4), 2),
+        ((1, 2, 6, 8), (4, 4), 2),
         ((3, 4, 16, 16), (16, 16), 4),
         ((1, 1, 8, 300), (4, 8), 1),  # three strips
         ((1, 1, 4, 404), (4, 4), 2),  # two strips
         ((1, 1, 40, 36), (32, 4), 4),  # sides without a loop of their own
-        ((2, 1, 4, 80), (2, 64), 2),
+        ((2, 1, 8, 80), (4, 64), 2),
     ],
 )
 def test_sliding_dct_is_the_sum_over_windows(rng, level, dtype, guided, shape, block, step):
     y, pilot = rng.normal(size=(2, *shape)).astype(dtype)
-    cut, variance = rng.uniform(0.5, 1.5, (2, shape[1], *block)).astype(dtype)
+    cut, variance, trace = rng.uniform(0.5, 1.5, (3, shape[1], *block)).astype(dtype)
     cut.flat[0] = 0
+    down, across = (
+        rng.uniform(0.5, 1.5, ((n - b) // step + 1, b)).astype(dtype) for b, n in zip(block, shape[2:], strict=True)
+    )
     matrices = dct_matrix(block[0], dtype), dct_matrix(block[1], dtype)
     # A jump so wide that rounding moves hardly any coefficient across its ends; those that it does move are skipped.
     jump = 0.2
+    shrinkage = WindowShrinkage(cut, variance, jump, trace, down, across)
     with at(level):
-        found = _kernels.sliding_dct(y, pilot if guided else None, WindowShrinkage(cut, variance, jump), matrices, step)
-    exact = [None if v is None else v.astype(float) for v in (y, pilot if guided else None, cut, variance)]
-    expected = window_dct_direct(*exact, step, jump)
+        found = _kernels.sliding_dct(y, pilot if guided else None, shrinkage, matrices, step)
+    exact = [None if v is None else v.astype(float) for v in (y, pilot if guided else None)]
+    expected = window_dct_direct(*exact, WindowShrinkage(*(np.asarray(v, float) for v in shrinkage)), step)
     for a, b in zip(found, expected, strict=True):
         near = np.isclose(a, b, rtol=0, atol=20 * ROUNDING[dtype] * np.abs(b).max())
         assert near.mean() > (0.95 if dtype == "float32" else 0.9999)
@@ -227,7 +238,7 @@ def test_a_pilot_of_zeros_keeps_only_the_mean(dtype):
     """Where both the pilot and the mean's cut are 0, the factor is 1, not 0 / 0."""
     y, cut = np.full((1, 1, 16, 16), 3.0, dtype), np.ones((1, 8, 8), dtype)
     cut.flat[0] = 0
-    shrinkage, matrices = WindowShrinkage(cut, np.ones_like(cut), 0.1), (dct_matrix(8, dtype),) * 2
+    shrinkage, matrices = even_shrinkage(cut, 0.1, y.shape, 4), (dct_matrix(8, dtype),) * 2
     total, weight, divergence = _kernels.sliding_dct(y, np.zeros_like(y), shrinkage, matrices, 4)
     np.testing.assert_allclose(total[0, 0] / weight, 3, rtol=ROUNDING[dtype])
     np.testing.assert_allclose(divergence / weight, 1 / 64, rtol=ROUNDING[dtype])
@@ -434,18 +445,18 @@ def calls():
                 "pilot": rng.normal(size=(2, 3, 32)),
                 "cut": np.ones(32),
                 "variance": np.ones(32),
+                "trace": np.ones((3, 32)),
             },
-            lambda data, pilot, cut, variance: _kernels.shrink_windows(data, pilot, cut, variance, 12.5),
+            lambda data, pilot, cut, variance, trace: _kernels.shrink_windows(data, pilot, cut, variance, trace, 12.5),
         ),
         "average_windows": (
             {
                 "windows": rng.normal(size=(2, 5, 16)),
                 "weight": np.ones((2, 5)),
                 "divergence": np.ones((2, 5)),
-                "gain": np.ones(9),
             },
-            lambda windows, weight, divergence, gain: _kernels.average_windows(
-                _kernels.ShrunkWindows(windows, weight, divergence), gain, 4
+            lambda windows, weight, divergence: _kernels.average_windows(
+                _kernels.ShrunkWindows(windows, weight, divergence), 9, 4
             ),
         ),
         "ridge_signals": (
@@ -469,11 +480,14 @@ def calls():
                 "pilot": rng.normal(size=(2, 2, 12, 16)),
                 "cut": np.ones((2, 4, 8)),
                 "variance": np.ones((2, 4, 8)),
+                "trace": np.ones((2, 4, 8)),
+                "traces down": np.ones((5, 4)),
+                "traces across": np.ones((5, 8)),
                 "down": dct_matrix(4, float),
                 "across": dct_matrix(8, float),
             },
-            lambda y, pilot, cut, variance, down, across: _kernels.sliding_dct(
-                y, pilot, WindowShrinkage(cut, variance, 0.1), (down, across), 2
+            lambda y, pilot, cut, variance, trace, down, across, **traces: _kernels.sliding_dct(
+                y, pilot, WindowShrinkage(cut, variance, 0.1, trace, *traces.values()), (down, across), 2
             ),
         ),
         "match_patches": (
@@ -548,7 +562,6 @@ SERVED |= {("symmetric_eigen", "matrices", what) for what in ("empty", "one less
 SERVED |= {("fit_mixture_rows", "z", what) for what in LENGTHS}
 SERVED |= {("shrink_windows", "data", "one less"), ("ridge_signals", "data", "one less")}
 SERVED |= {("ridge_signals", "data", "one more")}
-SERVED |= {("average_windows", "gain", what) for what in LENGTHS}
 SERVED -= {("match_patches", "columns", "one more")}  # no longer ascending
 
 
@@ -648,9 +661,9 @@ def test_wrong_numbers_for_a_filter(change, error, words):
 @pytest.mark.parametrize(
     ("shape", "block", "step", "error", "words"),
     [
-        ((1, 1, 12, 12), (3, 4), 1, ValueError, "side of a window down must be a power of 2 from 2 to 64, got 3"),
-        ((1, 1, 12, 12), (4, 1), 1, ValueError, "side of a window across must be a power of 2 from 2 to 64, got 1"),
-        ((1, 1, 300, 300), (128, 4), 1, ValueError, "power of 2 from 2 to 64, got 128"),
+        ((1, 1, 12, 12), (3, 4), 1, ValueError, "side of a window down must be a power of 2 from 4 to 64, got 3"),
+        ((1, 1, 12, 12), (4, 1), 1, ValueError, "side of a window across must be a power of 2 from 4 to 64, got 1"),
+        ((1, 1, 300, 300), (128, 4), 1, ValueError, "power of 2 from 4 to 64, got 128"),
         ((1, 1, 12, 12), (4, 4), 0, ValueError, "step must divide the side of a window down, 4, got 0"),
         ((1, 1, 12, 12), (4, 4), -2, ValueError, "step must divide"),
         ((1, 1, 12, 12), (4, 4), 3, ValueError, "step must divide"),
@@ -664,15 +677,15 @@ def test_wrong_windows(shape, block, step, error, words):
     cut = np.ones((1, *block))
     with pytest.raises(error, match=words):
         _kernels.sliding_dct(
-            np.zeros(shape), None, WindowShrinkage(cut, cut, 0.1), (np.eye(block[0]), np.eye(block[1])), step
+            np.zeros(shape), None, even_shrinkage(cut, 0.1, shape, step), (np.eye(block[0]), np.eye(block[1])), step
         )
 
 
 @pytest.mark.parametrize("jump", [0.0, 1.0, np.nan])
 def test_wrong_width_of_the_jump(jump):
-    cut = np.ones((1, 4, 4))
+    cut, shape = np.ones((1, 4, 4)), (1, 1, 8, 8)
     with pytest.raises(ValueError, match="jump_half_width must lie strictly between 0 and 1"):
-        _kernels.sliding_dct(np.zeros((1, 1, 8, 8)), None, WindowShrinkage(cut, cut, jump), (np.eye(4), np.eye(4)), 1)
+        _kernels.sliding_dct(np.zeros(shape), None, even_shrinkage(cut, jump, shape, 1), (np.eye(4), np.eye(4)), 1)
 
 
 def test_entries_that_are_replaced_must_ascend():
@@ -869,7 +882,7 @@ def test_loops_run_side_by_side(rng):
     thread = threading.Thread(target=count)
     thread.start()
     start = time.perf_counter()
-    _kernels.sliding_dct(y, None, WindowShrinkage(cut, cut, 0.1), (dct_matrix(8, float),) * 2, 1)
+    _kernels.sliding_dct(y, None, even_shrinkage(cut, 0.1, y.shape, 1), (dct_matrix(8, float),) * 2, 1)
     stop = time.perf_counter()
     done.set()
     thread.join()

@@ -213,12 +213,16 @@ def test_sizes_that_the_loops_cannot_take_are_told(name):
             lambda: _kernels.fit_mixture_rows(np.ones((1, 4)), **{**fit, "last": np.inf}),
         ],
         "shrink_windows": [
-            lambda: _kernels.shrink_windows(np.ones((1, 2, 24)), None, np.ones((3, 24)), np.ones(24), 1.0),
-            lambda: _kernels.shrink_windows(np.ones((2, 2, 16)), np.ones((3, 2, 16)), np.ones(16), np.ones(16), 1.0),
+            lambda: _kernels.shrink_windows(
+                np.ones((1, 2, 24)), None, np.ones((3, 24)), np.ones(24), np.ones((2, 24)), 1.0
+            ),
+            lambda: _kernels.shrink_windows(
+                np.ones((2, 2, 16)), np.ones((3, 2, 16)), np.ones(16), np.ones(16), np.ones((2, 16)), 1.0
+            ),
         ],
         "average_windows": [
-            lambda: _kernels.average_windows(shrunk, np.ones(18), 4),
-            lambda: _kernels.average_windows(shrunk, np.ones(5), 5),
+            lambda: _kernels.average_windows(shrunk, 18, 4),
+            lambda: _kernels.average_windows(shrunk, 5, 5),
         ],
         "ridge_signals": [
             lambda: _kernels.ridge_signals(np.ones((2, 80)), np.ones((1, 2, 80)), places, np.ones(2), ridge),

@@ -70,11 +70,21 @@ class WindowShrinkage(NamedTuple):
         The noise variance of every coefficient.
     jump_half_width : float
         Half the width of the boxcar kernel at the jump, over the threshold.
+    trace : ndarray of shape (planes, by, bx)
+        By what a coefficient counts in the divergence, times the two factors below. It is the variance, unless windows
+        are cut off or meet their mirror image along the planes.
+    down : ndarray of shape (rows, by)
+        Factors of the trace by the row of the window and the frequency down.
+    across : ndarray of shape (columns, bx)
+        Factors of the trace by the column of the window and the frequency across.
     """
 
     cut: Floats
     variance: Floats
     jump_half_width: float
+    trace: Floats
+    down: Floats
+    across: Floats
 
 
 def sliding_dct(
@@ -94,7 +104,7 @@ def sliding_dct(
     pilot : ndarray or None
         An array like `y`.
     shrinkage : WindowShrinkage
-        With arrays of the dtype of `y`. The sides of a window, by and bx, are powers of 2 from 2 to 64 and multiples
+        With arrays of the dtype of `y`. The sides of a window, by and bx, are powers of 2 from 4 to 64 and multiples
         of `step`.
     matrices : (ndarray, ndarray)
         The orthonormal DCT down (by x by) and across (bx x bx), one frequency per row, of the dtype of `y`.
@@ -106,20 +116,22 @@ def sliding_dct(
     total : ndarray
         The weighted estimates, like `y`.
     weight, divergence : ndarray, shape (height, width)
-        The weights, and the weighted sums of noise variance times derivative, spread evenly over each window. At a
-        jump the derivative is the height times the boxcar kernel.
+        The weights, and the weighted sums of trace times derivative, spread evenly over each window. At a jump the
+        derivative is the height times the boxcar kernel.
     """
     _check_windows(y, pilot, shrinkage, matrices, step)
     (parts, planes, height, width), dtype = y.shape, y.dtype
     # The loop takes frequencies across first.
-    cut, variance = (np.ascontiguousarray(a.swapaxes(1, 2)) for a in (shrinkage.cut, shrinkage.variance))
+    planes_of = shrinkage.cut, shrinkage.variance, shrinkage.trace
+    cut, variance, trace = (np.ascontiguousarray(a.swapaxes(1, 2)) for a in planes_of)
+    across = np.ascontiguousarray(shrinkage.across.T)
     by, bx = shrinkage.cut.shape[1:]
     total, weight, divergence = np.zeros(y.shape, dtype), *np.zeros((2, height, width), dtype)
     failed = loader.call(
         f"sliding_dct_{dtype.name}",
         *(parts, planes, height, width, by, bx, step, int(pilot is not None)),
-        *(y, y if pilot is None else pilot, *matrices, cut, variance, float(shrinkage.jump_half_width)),
-        *(total, weight, divergence),
+        *(y, y if pilot is None else pilot, *matrices, cut, variance, trace, shrinkage.down, across),
+        *(float(shrinkage.jump_half_width), total, weight, divergence),
     )
     if failed:
         msg = f"there is no memory to shrink windows of {by} x {bx} entries in {parts} x {planes} images."
@@ -138,14 +150,16 @@ def _check_windows(y: Any, pilot: Any, shrinkage: WindowShrinkage, matrices: tup
         check_array("pilot", pilot, dtype, y.shape)
     check_array("cut", shrinkage.cut, dtype, (y.shape[1], None, None))
     check_array("variance", shrinkage.variance, dtype, shrinkage.cut.shape)
+    check_array("trace", shrinkage.trace, dtype, shrinkage.cut.shape)
     if not 0 < shrinkage.jump_half_width < 1:
         msg = f"jump_half_width must lie strictly between 0 and 1, got {shrinkage.jump_half_width}."
         raise ValueError(msg)
     sides = shrinkage.cut.shape[1:]
-    for name, matrix, b, n in zip(("down", "across"), matrices, sides, y.shape[2:], strict=True):
+    traces = shrinkage.down, shrinkage.across
+    for name, matrix, trace, b, n in zip(("down", "across"), matrices, traces, sides, y.shape[2:], strict=True):
         check_array(f"the matrix {name}", matrix, dtype, (b, b))
-        if b not in (2, 4, 8, 16, 32, 64):
-            msg = f"the side of a window {name} must be a power of 2 from 2 to 64, got {b}."
+        if b not in (4, 8, 16, 32, 64):
+            msg = f"the side of a window {name} must be a power of 2 from 4 to 64, got {b}."
             raise ValueError(msg)
         if operator.index(step) < 1 or b % step:
             msg = f"step must divide the side of a window {name}, {b}, got {step}."
@@ -153,3 +167,4 @@ def _check_windows(y: Any, pilot: Any, shrinkage: WindowShrinkage, matrices: tup
         if n < b or (n - b) % step:
             msg = f"the length of y {name} must be {b} plus a multiple of {step}, got {n}. Pad it."
             raise ValueError(msg)
+        check_array(f"the traces {name}", trace, dtype, ((n - b) // step + 1, b))

@@ -40,9 +40,9 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     **_both_precisions("match_patches", None, *(N, P, P, P, N, P, N, P, N, P, P, P, P)),
     **_both_precisions("ridge_groups", None, *(N, N, P, P, P, P, P, D, D, D, N, P, N, N, P, P, P)),
     **_both_precisions("ridge_signals", None, *(N, N, N, P, P, P, D, D, N, P, P, P, P)),
-    **_both_precisions("shrink_windows", None, *(N, N, N, P, N, P, P, P, D, P, P, P)),
-    **_both_precisions("average_windows", None, *[N] * 5, *[P] * 7),
-    **_both_precisions("sliding_dct", N, *[N] * 8, *[P] * 6, D, P, P, P),
+    **_both_precisions("shrink_windows", None, *(N, N, N, N, P, N, P, P, P, P, D, P, P, P)),
+    **_both_precisions("average_windows", None, *[N] * 5, *[P] * 6),
+    **_both_precisions("sliding_dct", N, *[N] * 8, *[P] * 9, D, P, P, P),
     "symmetric_eigen": (N, *(N, N, P, P, P)),
 }
 

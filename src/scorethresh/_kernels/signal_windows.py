@@ -25,7 +25,9 @@ class ShrunkWindows(NamedTuple):
     divergence: Floats
 
 
-def shrink_windows(data: Floats, pilot: Floats | None, cut: Floats, variance: Floats, kernel: float) -> ShrunkWindows:
+def shrink_windows(
+    data: Floats, pilot: Floats | None, cut: Floats, variance: Floats, trace: Floats, kernel: float
+) -> ShrunkWindows:
     """Shrink the coefficients of windows by thresholds, or by those of a pilot.
 
     Parameters
@@ -39,6 +41,8 @@ def shrink_windows(data: Floats, pilot: Floats | None, cut: Floats, variance: Fl
         threshold, and of the upper end.
     variance : ndarray of shape (side,)
         The noise variance of every coefficient. The first one must be kept, or no noise may be let through.
+    trace : ndarray of shape (windows, side)
+        By what a coefficient of a window counts in the divergence.
     kernel : float
         The height of the kernel at the jump, times the threshold.
 
@@ -60,26 +64,27 @@ def shrink_windows(data: Floats, pilot: Floats | None, cut: Floats, variance: Fl
             raise ValueError(msg)
     check_array("cut", cut, dtype, (3, side) if pilot is None else (side,))
     check_array("variance", variance, dtype, (side,))
+    check_array("trace", trace, dtype, (windows, side))
     out = np.empty((data if pilot is None else pilot).shape, dtype)
     weight, divergence = np.empty((2, *out.shape[:2]), dtype)
-    sizes = out.shape[0] * windows, side, data.shape[0] * windows
+    sizes = out.shape[0] * windows, side, data.shape[0] * windows, windows
     loader.call(
         f"shrink_windows_{dtype.name}",
         *(*sizes, data, int(pilot is not None), data if pilot is None else pilot),
-        *(cut, variance, float(kernel), out, weight, divergence),
+        *(cut, variance, trace, float(kernel), out, weight, divergence),
     )
     return ShrunkWindows(out, weight, divergence)
 
 
-def average_windows(shrunk: ShrunkWindows, gain: Floats, step: int) -> tuple[Floats, Floats]:
+def average_windows(shrunk: ShrunkWindows, size: int, step: int) -> tuple[Floats, Floats]:
     """Average windows of signals, back from their coefficients.
 
     Parameters
     ----------
     shrunk : ShrunkWindows
         Entries in place of coefficients. The first window of a row ends with the first entry of the signal.
-    gain : ndarray of shape (size,)
-        The divergence of every entry is multiplied by this.
+    size : int
+        The entries of a signal.
     step : int
         The distance of neighbouring windows; divides their side.
 
@@ -94,18 +99,17 @@ def average_windows(shrunk: ShrunkWindows, gain: Floats, step: int) -> tuple[Flo
     rows, count, side = windows.shape
     check_array("weight", shrunk.weight, dtype, (rows, count))
     check_array("divergence", shrunk.divergence, dtype, (rows, count))
-    check_array("gain", gain, dtype, (None,))
     if operator.index(step) < 1 or side % step:
         msg = f"step must divide the side of a window, {side}, got {step}."
         raise ValueError(msg)
-    if not windows.size or side - 1 + gain.size > (count - 1) * step + side:
-        msg = f"{count} windows of {side} entries, {step} apart, do not cover {gain.size} entries after {side - 1}."
+    if operator.index(size) < 0 or not windows.size or side - 1 + size > (count - 1) * step + side:
+        msg = f"{count} windows of {side} entries, {step} apart, do not cover {size} entries after {side - 1}."
         raise ValueError(msg)
-    value, divergence = np.empty((2, rows, gain.size), dtype)
+    value, divergence = np.empty((2, rows, size), dtype)
     scratch = np.empty(3 * ((count - 1) * step + side), dtype)
     loader.call(
         f"average_windows_{dtype.name}",
-        *(rows, count, side, step, gain.size, windows, shrunk.weight, shrunk.divergence, gain, scratch),
+        *(rows, count, side, step, size, windows, shrunk.weight, shrunk.divergence, scratch),
         *(value, divergence),
     )
     return value, divergence

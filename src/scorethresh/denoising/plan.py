@@ -199,12 +199,12 @@ def fit_plan(
     ]
     if not options.blended:
         return _fit_bands_alone(options.fit(noises[0], decisions, batch, cap), batch, covariance)
-    guides = [WindowThresholds.make(w, covariance, shape) for w in windows_for(FIRST_STAGE, shape)]
+    guides = [WindowThresholds.make(w, covariance) for w in windows_for(FIRST_STAGE, shape)]
     fits: list[Callable[[], Any]] = [functools.partial(fit_bands, noise, decisions, batch, cap) for noise in noises]
     weighted = batch.error_weights
     fits += [lambda: [guide.apply(batch).without_map(weighted) for guide in guides]]
     *fitted, guiding = thread_map(lambda run: run(), fits, 1 if len(shape) == 1 and batch.values.size > LONG else None)
-    guided = tuple(GuidedWindows.make(w, covariance, shape) for w in windows_for(SECOND_STAGE, shape))
+    guided = tuple(GuidedWindows.make(w, covariance) for w in windows_for(SECOND_STAGE, shape))
     first = [*(found.estimate for found in fitted), *guiding]
     thresholds = tuple(found.expert for found in fitted)
     pilot_weights = _pilot_weights(batch, first)

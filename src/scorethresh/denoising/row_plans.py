@@ -87,7 +87,7 @@ class RowBlend:
         """Return the experts for white noise of level 1."""
         white, shape = White(1.0), (size,)
         used = windows_for(FIRST_STAGE, shape)
-        guides = tuple(WindowThresholds.make(w, white, shape) for w in used)
+        guides = tuple(WindowThresholds.make(w, white) for w in used)
         return cls(
             options,
             tuple(FrameNoise.make(frame, white, 1, shape) for frame in options.frames(shape)),

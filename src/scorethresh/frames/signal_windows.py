@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._arrays import Floats, reflect_index
 from .._kernels import ShrunkWindows, average_windows, shrink_windows
-from .windows import JUMP_HALF_WIDTH, WindowEstimate, Windows, border_gain
+from .windows import JUMP_HALF_WIDTH, WindowEstimate, Windows, traces_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,25 +23,29 @@ class SignalWindows:
     ----------
     windows : Windows
         Of one axis.
+    size : int
+        Of a signal.
     index : ndarray
         Where the entries of the extended signal lie in the signal.
     variance : ndarray
         The noise variance of every coefficient.
-    gain : ndarray
-        The factor of the divergence of every entry, by reflection at the border.
+    trace : ndarray
+        By what a coefficient of a window counts in the divergence, (windows, side).
     """
 
     windows: Windows
+    size: int
     index: NDArray[np.int64]
     variance: Floats
-    gain: Floats
+    trace: Floats
 
     @classmethod
     def make(cls, windows: Windows, size: int, variance: Floats, dtype: Any) -> SignalWindows:
         """Return the windows for signals of a size and precision."""
         (b,), step = windows.block, windows.step
         index = reflect_index(np.arange(1 - b, size + b - 1 + -(size + b - 2) % step), size)
-        return cls(windows, index, np.ascontiguousarray(variance, dtype), border_gain(b, size).astype(dtype))
+        trace = (variance * traces_of(b, step, size)).astype(dtype)
+        return cls(windows, size, index, np.ascontiguousarray(variance, dtype), trace)
 
     def coefficients(self, y: Floats) -> Floats:
         """Return the coefficients of signals (rows, size)."""
@@ -58,17 +62,18 @@ class SignalWindows:
         cut = (threshold * np.sqrt(self.variance, dtype=np.float64)).astype(dtype)
         cut[0] = 0  # the mean is kept
         ends = [np.square(cut * dtype.type(f)) for f in (1 - JUMP_HALF_WIDTH, 1, 1 + JUMP_HALF_WIDTH)]
-        return self._averaged(shrink_windows(coefficients, None, np.stack(ends), self.variance, 0.5 / JUMP_HALF_WIDTH))
+        height = 0.5 / JUMP_HALF_WIDTH
+        return self._averaged(shrink_windows(coefficients, None, np.stack(ends), self.variance, self.trace, height))
 
     def guided(self, coefficients: Floats, pilot: Floats, strength: float) -> WindowEstimate:
         """Return what `Windows.guided` does, (rows, size), given coefficients; those of the data may be of one row."""
         cut = (strength * self.variance.astype(np.float64)).astype(self.variance.dtype)
         cut[0] = 0  # the mean is kept
-        return self._averaged(shrink_windows(coefficients, pilot, cut, self.variance, 0.0))
+        return self._averaged(shrink_windows(coefficients, pilot, cut, self.variance, self.trace, 0.0))
 
     def _averaged(self, shrunk: ShrunkWindows) -> WindowEstimate:
         from scipy import fft
 
         entries = np.ascontiguousarray(fft.idct(shrunk.coefficients, norm="ortho", overwrite_x=True))
         windows = ShrunkWindows(entries, shrunk.weight, shrunk.divergence)
-        return WindowEstimate(*average_windows(windows, self.gain, self.windows.step))
+        return WindowEstimate(*average_windows(windows, self.size, self.windows.step))

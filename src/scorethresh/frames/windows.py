@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._arrays import Floats, along, cropped
+from .._arrays import Floats, cropped
 from .._kernels import WindowShrinkage, sliding_dct
 from .._validate import Array
 from .dct import dct_matrix
@@ -22,7 +24,7 @@ JUMP_HALF_WIDTH = 0.04
 CHUNK_ENTRIES = 1 << 18
 
 # Sides that the compiled loops are made for.
-SIDES = (2, 4, 8, 16, 32, 64)
+SIDES = (4, 8, 16, 32, 64)
 
 
 class WindowEstimate(NamedTuple):
@@ -86,16 +88,13 @@ class Windows:
         padded = [reflect_pad(v, pads) for v in inputs]
         cut, variance = np.array(cut, dtype, order="C"), np.ascontiguousarray(variance, dtype)
         cut.flat[0] = 0  # the mean is kept
-        total, weight, divergence = (self._by_fft if ndim == 1 else self._by_loops)(padded, cut, variance)
+        total, weight, divergence = (self._by_fft if ndim == 1 else self._by_loops)(padded, cut, variance, shape)
         total /= weight
         divergence /= weight
         crop = tuple(slice(before, before + n) for (before, _), n in zip(pads, shape, strict=True))
-        divergence = np.ascontiguousarray(cropped(divergence, crop))
-        for axis, (b, n) in enumerate(zip(self.block, shape, strict=True)):
-            divergence *= along(border_gain(b, n).astype(dtype), axis, ndim)
-        return WindowEstimate(cropped(total, crop), divergence)
+        return WindowEstimate(cropped(total, crop), np.ascontiguousarray(cropped(divergence, crop)))
 
-    def _by_fft(self, padded: list[Floats], cut: Floats, variance: Floats) -> _Sums:
+    def _by_fft(self, padded: list[Floats], cut: Floats, variance: Floats, shape: tuple[int, ...]) -> _Sums:
         """Return the sums for a signal by fast transforms, for windows may be long."""
         from scipy import fft
 
@@ -110,7 +109,8 @@ class Windows:
             views = [np.lib.stride_tricks.sliding_window_view(v[:, part], b, axis=1)[:, ::step] for v in padded]
             transformed = [fft.dct(v, norm="ortho") for v in views]
             square = np.square(transformed[-1]).sum(axis=0)
-            factor, kept, divergence = (_keep if len(padded) == 1 else _shrink)(square, parts, cut, variance)
+            trace = variance * window_traces(b, 1 - b + step * np.arange(first, last + 1), shape[0]).astype(dtype)
+            factor, kept, divergence = (_keep if len(padded) == 1 else _shrink)(square, parts, cut, variance, trace)
             out = fft.idct(transformed[0] * factor, norm="ortho") / kept[:, None]
             for k in range(0, b, step):
                 at = slice(first * step + k, last * step + k + step)
@@ -119,13 +119,15 @@ class Windows:
                 sums.divergence[at] += np.repeat(divergence / b, step)
         return sums
 
-    def _by_loops(self, padded: list[Floats], cut: Floats, variance: Floats) -> _Sums:
+    def _by_loops(self, padded: list[Floats], cut: Floats, variance: Floats, inside: tuple[int, ...]) -> _Sums:
         """Return the sums for an image or a volume by compiled loops, which are faster for short windows."""
         dtype, shape = cut.dtype, padded[0].shape
         # As volumes, with windows of one entry along an axis that is not there.
         flat_axes = (1,) * (3 - len(self.block))
         block = flat_axes + self.block
-        shrinkage = WindowShrinkage(cut.reshape(block), variance.reshape(block), JUMP_HALF_WIDTH)
+        cut, variance = cut.reshape(block), variance.reshape(block)
+        traces = [traces_of(b, self.step, n).astype(dtype) for b, n in zip(self.block, inside, strict=True)]
+        shrinkage = WindowShrinkage(cut, variance, JUMP_HALF_WIDTH, variance, *traces[-2:])
         dz, dy, dx = (dct_matrix(b).astype(dtype) for b in block)
         padded = [v.reshape(len(v), *flat_axes, *v.shape[1:]) for v in padded]
         if block[0] == 1:
@@ -137,6 +139,7 @@ class Windows:
             part = slice(z, z + block[0])
             planes = [np.ascontiguousarray(np.einsum("fk,pkyx->pfyx", dz, v[:, part])) for v in padded]
             pilot = planes[1] if len(planes) > 1 else None
+            shrinkage = shrinkage._replace(trace=variance * traces[0][z // self.step, :, None, None])
             sums = sliding_dct(planes[0], pilot, shrinkage, (dy, dx), self.step)
             total[:, part] += np.einsum("fk,pfyx->pkyx", dz, sums[0])
             weight[part] += sums[1]
@@ -144,34 +147,90 @@ class Windows:
         return _Sums(total.reshape(shape), weight.reshape(shape[1:]), divergence.reshape(shape[1:]))
 
 
-def _keep(square: Floats, parts: int, cut: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
+def _keep(square: Floats, parts: int, cut: Floats, variance: Floats, trace: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the factors of hard thresholding, and per window the noise let through and the divergence over it."""
     dtype = cut.dtype
     low, limit, high = ((cut * dtype.type(f)) ** 2 for f in (1 - JUMP_HALF_WIDTH, 1, 1 + JUMP_HALF_WIDTH))
     factor = (square >= limit).astype(dtype)
-    kept = factor**2 @ variance
+    kept = factor @ variance
     # Coefficients at the jump. If one that is just below were kept, its window would weigh less.
     at_jump = (square >= limit) & (square < high), (square < limit) & (square > low)
-    above, below = (some @ variance * dtype.type(0.5 / JUMP_HALF_WIDTH) for some in at_jump)
-    return factor, kept, (parts * (factor @ variance) + above) / kept + below / (kept + variance.mean())
+    above, below = (_traced(some, trace) * dtype.type(0.5 / JUMP_HALF_WIDTH) for some in at_jump)
+    return factor, kept, (parts * _traced(factor, trace) + above) / kept + below / (kept + variance.mean())
 
 
-def _shrink(square: Floats, parts: int, cut: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
+def _shrink(square: Floats, parts: int, cut: Floats, variance: Floats, trace: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the factors by a pilot, and per window the noise let through and the divergence over it."""
     square += cut.dtype.type(1e-30)
     factor = square / (square + parts * cut)
     kept = factor**2 @ variance
-    return factor, kept, parts * (factor @ variance) / kept
+    return factor, kept, parts * _traced(factor, trace) / kept
 
 
-def border_gain(block: int, n: int) -> Array:
-    """Return the factor of the divergence near the border along one axis, where reflection repeats an entry.
-
-    The reflected entry enters low frequencies with the same sign and cancels in the sum over all frequencies. Half of
-    its full effect was closest to the truth on camera, coins and brick, from little noise to much.
-    """
-    if n < block:  # then the variances allow for it
-        return np.ones(n)
-    near = 0.5 * np.maximum(block - 1 - 2 * np.arange(n), 0) / block
-    out: Array = 1 + near + near[::-1]
+def _traced(factor: NDArray[Any], trace: Floats) -> Floats:
+    out: Floats = np.einsum("wf,wf->w", factor, trace)
     return out
+
+
+def window_traces(side: int, starts: NDArray[np.integer[Any]], size: int) -> Array:
+    """Return by what every frequency counts in the divergence of windows of an axis that is extended by reflection.
+
+    Parameters
+    ----------
+    side : int
+        Of a window.
+    starts : ndarray
+        Where windows begin, negative before the first entry.
+    size : int
+        Of the axis.
+
+    Returns
+    -------
+    ndarray of shape (starts.size, side)
+        1 if the window is inside. The divergence is that of the entries inside, and is spread over all of the window.
+
+    Notes
+    -----
+    With the rows d of the DCT, a frequency f that is kept changes entry i by ``d_f(i) d_f(j)`` when entry j of the
+    window changes. All j that repeat an entry change with it. So it counts
+    ``sum_i sum_j d_f(i) d_f(j)``, i inside, j all repetitions of i: itself, those of the period ``2 size``, and mirror
+    images. As ``d_f(i)`` is ``cos((2 i + 1) t)``, t = pi f / (2 side), these are sums of cosines, which have closed
+    forms.
+    """
+    out = np.ones((starts.size, side))
+    for row, start in zip(out, starts.tolist(), strict=True):
+        first, last = max(-start, 0), min(side, size - start)
+        if first < last and last - first < side:
+            row[:] = _trace_of(side, start, size) * (side / (last - first))
+    return out
+
+
+@functools.lru_cache(maxsize=64)
+def traces_of(side: int, step: int, size: int) -> Array:
+    """Return `window_traces` of all windows of an axis; it cannot be written to."""
+    out = window_traces(side, np.arange(1 - side, size + -(size + side - 2) % step, step), size)
+    out.flags.writeable = False
+    return out
+
+
+def _trace_of(side: int, start: int, size: int) -> Array:
+    """Return the sums of `window_traces` for one window."""
+    angle = np.pi * np.arange(1, side) / side
+    entries = range(max(-start, 0), min(side, size - start))
+    total = np.zeros(side)
+
+    def add(shift: int, first: int, last: int) -> None:
+        """Add the products of entries i, from first to last, and j, of which ``j - i`` or ``-(i + j + 1)`` is shift."""
+        first, last = max(first, entries.start), min(last, entries.stop)
+        if first < last:
+            ends = np.sin((2 * last + shift) * angle) - np.sin((2 * first + shift) * angle)
+            total[1:] += (last - first) * np.cos(shift * angle) + ends / (2 * np.sin(angle))
+            total[0] += last - first
+
+    period = 2 * size
+    for shift in range(-(side // period) * period, side, period):
+        add(shift, -shift, side - shift)
+    mirror = -2 * start % period  # i + j + 1, the least that is not negative
+    for both in range(mirror, 2 * side, period):
+        add(-both, both - side, both)
+    return total / side

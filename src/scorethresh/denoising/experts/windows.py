@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
@@ -13,10 +12,10 @@ from ..._arrays import Floats
 from ..._validate import Array
 from ...frames.signal_windows import SignalWindows
 from ...frames.windows import WindowEstimate, Windows
-from ...noise.covariance import Covariance, White
+from ...noise.covariance import Covariance
 from ...risk.estimate import Estimate
 from ..batch import Batch
-from .base import Expert, filter_variances
+from .base import Expert
 
 # The threshold over the noise level, and the strength of the guided shrinkage. Lower ones leave noise, higher ones
 # blur. Both were chosen on camera, coins and brick.
@@ -46,17 +45,6 @@ def windows_for(stage: dict[int, tuple[Windows, ...]], shape: tuple[int, ...]) -
     return [w for w in stage[len(shape)] if w.block[0] <= max(*shape, SMALL_WINDOW)]
 
 
-@functools.lru_cache(maxsize=32)
-def white_variance(windows: Windows, covariance: White, shape: tuple[int, ...]) -> Array:
-    """Return the variance of white noise in every coefficient, for data of a shape; it cannot be written to.
-
-    Of windows of 1024 entries it takes 25 ms, more than all else that is done to a signal of that length.
-    """
-    variance = filter_variances(covariance, windows.filters(), shape)
-    variance.flags.writeable = False
-    return variance
-
-
 @dataclass(frozen=True, eq=False)
 class _OnWindows(Expert):
     """Windows, and the noise variance of each of their coefficients."""
@@ -65,11 +53,9 @@ class _OnWindows(Expert):
     variance: Array
 
     @classmethod
-    def make(cls, windows: Windows, covariance: Covariance, shape: tuple[int, ...]) -> Self:
-        """Return the expert for noise of a covariance in data of a shape."""
-        if isinstance(covariance, White):
-            return cls(windows, white_variance(windows, covariance, shape))
-        return cls(windows, filter_variances(covariance, windows.filters(), shape))
+    def make(cls, windows: Windows, covariance: Covariance) -> Self:
+        """Return the expert for noise of a covariance."""
+        return cls(windows, covariance.filter_variances(windows.filters()))
 
     @property
     def reach(self) -> int:
