@@ -17,7 +17,7 @@ from ..noise.named import as_noise
 from ..risk.estimate import Estimate
 from ..risk.mixture_rows import MOST_ENTRIES
 from ..risk.prediction import RiskSums, risk_sums
-from .batch import joined_batches
+from .batch import ENTRIES_AT_ONCE, joined_batches
 from .experts.decisions import EntryDecisions
 from .layout import Layout, read_layout
 from .noise_sample import MEASURED_WHOLE, joined_crops
@@ -34,8 +34,6 @@ MOST_POOLED = 1 << 16
 # kernel tells too much: predictions of pooled sines of 33, 100, 200 and 400 samples are 5.6, 3.4, 1.9 and 1.3 times the
 # true error by SCORE, 0.8, 0.8, 1.0 and 0.9 times by the mixture.
 MIN_SCORED = 256
-# Entries of samples that a shared plan is applied to at once: more leave the cache.
-APPLIED_AT_ONCE = 1 << 14
 # Entries of all samples that a shared plan is fitted to, at most: as many as crops of large data have.
 FITTED_ENTRIES = 1 << 20
 
@@ -210,7 +208,7 @@ def _pooled(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
         batch = joined_batches(batches[::step])
         plans.append(fit_plan(batch, known[0].back.covariances[channel], batch.shape, options).plan)
 
-    most = max(1, min(APPLIED_AT_ONCE // known[0].values[0].size, -(-len(known) // cores())))
+    most = max(1, min(ENTRIES_AT_ONCE // known[0].values[0].size, -(-len(known) // cores())))
     parts = [known[k : k + most] for k in range(0, len(known), most)]
     with one_blas_thread():
         treated = [one for some in thread_map(lambda part: _applied(plans, part), parts) for one in some]
@@ -251,8 +249,8 @@ def _stabilised_alike(each: Sequence[Any], layouts: Sequence[Layout]) -> list[Ro
     chosen = noise.chosen_for(sample.values, sample.missing)
     sample = replace(sample, outliers=chosen.outliers)
     known = each[0].sigma is not None  # then every sample may have a level of its own
-    first = stabilise(sample, chosen.model)
-    shared = None if known or first is None or not first.back.noisy.all() else first.back.stabiliser
+    first = None if known else stabilise(sample, chosen.model)
+    shared = None if first is None or not first.back.noisy.all() else first.back.stabiliser
 
     def one(denoiser: Any, layout: Layout) -> Row | None:
         model = as_noise(denoiser.noise, denoiser.sigma) if known else chosen.model
