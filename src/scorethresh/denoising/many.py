@@ -23,6 +23,7 @@ from .layout import Layout, read_layout
 from .noise_sample import MEASURED_WHOLE, joined_crops
 from .plan import Plan, PlanOptions, fit_plan
 from .result import Denoised
+from .row_noise import stabilised_rows
 from .rows import Found, QuickDecisions, Row, ScoreDecisions, can_be_together, denoise_together, finished, is_plain
 from .stabilise import stabilise
 from .tiles import entry_risk
@@ -122,7 +123,10 @@ def _apart(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
     options = each[0].plan_options(complex_data=rows[0].dtype.kind == "c")
     found: list[Found | None] = [None] * len(rows)
     if can_be_together(options, rows[0]):
-        stabilised = thread_map(lambda pair: _stabilised(*pair), zip(each, rows, strict=True))
+        stabilised = stabilised_rows(each, rows)
+        left = [k for k, row in enumerate(stabilised) if row is None]
+        for k, row in zip(left, thread_map(lambda k: _stabilised(each[k], rows[k]), left), strict=True):
+            stabilised[k] = row
         groups: dict[Any, list[int]] = {}
         for k, row in enumerate(stabilised):
             if row is not None:

@@ -23,6 +23,7 @@ from .medians import difference_level
 from .models import CorrelatedNoise, PoissonNoise, WhiteNoise
 from .outliers import SIDE, find_outliers
 from .rician import RicianNoise
+from .rows import row_lines, row_whiteness
 from .speckle import SpeckleNoise
 from .spectrum import estimate_spectrum
 from .stabilisers import Stabiliser
@@ -32,10 +33,10 @@ from .whiteness import Whiteness, whiteness
 from .windows import window_set
 
 # Ratio of powers, by the number of axes, from which noise is called correlated; see `Whiteness`. Lower values find
-# weaker correlations, higher ones are safer under texture and, in signals, under chirps and tones. Of 220 crops of 256 x
-# 256 from 11 development photographs, at noise 5, 10, 20 and 50, white noise reads 1.15 or more in one, but for Hubble
-# field, whose own noise is correlated; noise blurred by 0.45 pixels reads less than 1.15 in 12 of 880 cases, less than
-# 1.25 in 49. On 18 signals white noise reads at most 1.3, noise blurred by 0.7 samples mostly 3 to 8.
+# weaker correlations, higher ones are safer under texture and, in signals, under chirps and tones. Of 220 crops of
+# 256 x 256 from 11 development photographs, at noise 5, 10, 20 and 50, white noise reads 1.15 or more in one, but for
+# Hubble field, whose own noise is correlated; noise blurred by 0.45 pixels reads less than 1.15 in 12 of 880 cases,
+# less than 1.25 in 49. On 18 signals white noise reads at most 1.3, noise blurred by 0.7 samples mostly 3 to 8.
 MIN_RED = {1: 2.0, 2: 1.15, 3: 1.25}
 # From here on correlations are looked at before noise that grows with the signal, which they may look like. Noise
 # blurred by 0.7 pixels or more reads above 9, with two exceptions; faint structure in growing noise at most 1.9.
@@ -112,6 +113,21 @@ class AutoNoise(NoiseModel):
         if textured:
             return ChosenNoise(replace(white, doubt=_level_doubt(parts)), outliers, (_TEXTURE,))
         return ChosenNoise(white, outliers)
+
+
+def white_rows(y: Floats) -> NDArray[np.bool_]:
+    """Return which regular signals, (rows, size), hold white noise and no other for certain, as `AutoNoise` tells."""
+    white = np.ones(len(y), bool)
+    if y.shape[1] < MIN_LENGTH:
+        return white
+    ratios = row_whiteness(y)
+    if ratios is not None:
+        red, blue, textured = ratios
+        white &= (red <= least_red(y.shape[1:])) & (blue <= MIN_BLUE[1]) & (textured <= MIN_RED[1])
+    lines = row_lines(y)
+    if lines is not None:
+        white &= ~(lines.growing(MIN_SIGNIFICANCE, MIN_GROWTH) | lines.may_be_magnitudes() & (y.min(axis=1) >= 0))
+    return white
 
 
 def _level_doubt(parts: Sequence[Floats]) -> float:
