@@ -24,10 +24,20 @@ from .noise_sample import MEASURED_WHOLE, joined_crops
 from .plan import Plan, PlanOptions, fit_plan
 from .result import Denoised
 from .row_noise import stabilised_rows
-from .rows import Found, QuickDecisions, Row, ScoreDecisions, can_be_together, denoise_together, finished, is_plain
+from .rows import (
+    Found,
+    QuickDecisions,
+    Row,
+    ScoreDecisions,
+    Treated,
+    can_be_together,
+    denoise_together,
+    finished,
+    found_in,
+    is_plain,
+)
 from .stabilise import stabilise
 from .tiles import entry_risk
-from .verdict import Case, judge_all
 
 # Samples that share their thresholds at most, for the sake of memory.
 MOST_POOLED = 1 << 16
@@ -227,9 +237,8 @@ def _applied(plans: Sequence[Plan], rows: Sequence[Row]) -> list[Found]:
     for channel, plan in enumerate(plans):
         batch = joined_batches([row.back.batch(channel, row.values[channel]) for row in rows])
         estimates.append(plan.apply(batch))
-    cases = [Case(row.chosen, row.back, row.values[0], x) for row, x in zip(rows, estimates[0].value, strict=True)]
-    out = []
-    for k, (row, verdict) in enumerate(zip(rows, judge_all(cases), strict=True)):
+    treated = []
+    for k, row in enumerate(rows):
         sums, back, shape = RiskSums(), row.back, row.values.shape[2:]
         whole = tuple(slice(0, n) for n in shape)
         for channel, (value, divergence) in enumerate((e.value[k], e.divergence[k]) for e in estimates):
@@ -237,12 +246,8 @@ def _applied(plans: Sequence[Plan], rows: Sequence[Row]) -> list[Found]:
             risk = entry_risk(row.values[channel], value, spread, back, channel, whole)
             sums += risk_sums(risk.risk, risk.divergence, risk.weight)
         restored = back.restore(np.stack([estimate.value[k] for estimate in estimates]))
-        prediction = back.predict(sums, back.entry_sums(restored), plans[0].filter_ratio)
-        verdict = verdict.with_prediction(prediction)
-        noise, sigma = row.chosen.model.with_measured(back.stabiliser), back.sigma
-        mse, stderr = prediction.mse, prediction.stderr
-        out.append(Found(restored.estimate, sigma, mse, stderr, tuple(plans), noise, verdict.failures, str(verdict)))
-    return out
+        treated.append(Treated(row, estimates[0].value[k], sums, restored, tuple(plans)))
+    return found_in(treated)
 
 
 def _stabilised_alike(each: Sequence[Any], layouts: Sequence[Layout]) -> list[Row | None]:
