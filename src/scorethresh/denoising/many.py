@@ -258,8 +258,9 @@ def _stabilised_alike(each: Sequence[Any], layouts: Sequence[Layout]) -> list[Ro
     chosen = noise.chosen_for(sample.values, sample.missing)
     sample = replace(sample, outliers=chosen.outliers)
     known = each[0].sigma is not None  # then every sample may have a level of its own
-    first = None if known else stabilise(sample, chosen.model)
-    shared = None if first is None or not first.back.noisy.all() else first.back.stabiliser
+    shared = None if known else stabilise(sample, chosen.model)
+    if shared is not None and not shared.back.noisy.all():
+        shared = None
 
     def one(denoiser: Any, layout: Layout) -> Row | None:
         model = as_noise(denoiser.noise, denoiser.sigma) if known else chosen.model
