@@ -264,6 +264,14 @@ def test_nothing_varies_behind_an_infinite_threshold(rng):
     assert found.risk[0] == pytest.approx(st.risk_curve(c, [np.inf], sigma=1.0, method="score").risk[0])
 
 
+@pytest.mark.parametrize("rule", [st.Hard(), st.Garrote()])
+def test_divergences_under_a_shared_plan_are_those_of_score(rng, rule):
+    c = 2 * rng.normal(size=(3, 1, 90))[:, :, ::2]
+    found = ScoreDecisions(rule).default_curve(c, np.array([1.5]), 1.0)
+    known = st.risk_curve(c, [1.5], sigma=1.0, rule=rule, method="score")
+    np.testing.assert_allclose([found.dof, found.risk], [known.dof, known.risk], rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["fit_mixture_rows", "shrink_windows", "average_windows", "ridge_signals"])
 def test_sizes_that_the_loops_cannot_take_are_told(name):
     """Each would read or write beside its arrays."""

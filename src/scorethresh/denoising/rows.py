@@ -15,7 +15,7 @@ from .._validate import Array
 from ..noise.base import ChosenNoise
 from ..noise.covariance import White
 from ..risk.curve import RiskCurve
-from ..risk.methods import Mixture, as_method
+from ..risk.methods import Mixture, Score, as_method
 from ..risk.mixture_rows import MOST_ENTRIES, choose_rows
 from ..risk.prediction import RiskSums, risk_sums
 from ..select.many import is_hashable
@@ -31,6 +31,8 @@ from .tiles import entry_risk
 from .verdict import NO_NOISE, Case, judge_all
 from .way_back import Restored, WayBack, predict_rows
 
+# It estimates divergences under a shared plan.
+SCORE = Score()
 # Samples that are transformed at once. More save little, and their coefficients leave the cache.
 BANDS_AT_ONCE = 64
 BLENDS_AT_ONCE = 16
@@ -78,7 +80,9 @@ class ScoreDecisions(EntryDecisions):
             risk = np.atleast_1d(np.square(c, dtype=np.float64).sum() - c.size * sigma**2)
             return RiskCurve(thresholds, risk, np.zeros(1), np.zeros(1), c.size, sigma)
         # Entries side by side are read as they are; others would be sorted first.
-        return risk_curve(np.ascontiguousarray(c), thresholds, sigma=sigma, rule=self.rule, method="score")
+        c = np.ascontiguousarray(c)
+        found = SCORE.direct(c, thresholds, sigma=sigma, rule=self.rule)
+        return risk_curve(c, thresholds, sigma=sigma, rule=self.rule, method=SCORE) if found is None else found
 
 
 def can_be_together(options: PlanOptions, row: Any) -> bool:
