@@ -59,23 +59,26 @@ def fit_many_variances(design: Array, variances: Array, spread: Array, base: Any
     base = np.broadcast_to(base, variances.shape)
     best, loss = _best_starts(design, variances, spread, base)
     left = np.flatnonzero(loss < math.inf)
+    d, v, s, b, start, loss = (a[left] for a in (design, variances, spread, base, best, loss))
     for _ in range(ROUNDS):
         if not left.size:
             break
-        d, v, s, b, start = design[left], variances[left], spread[left], base[left], best[left]
+        turned = np.swapaxes(d, 1, 2)
         fitted = b + _times(d, start)
         r = np.log(v / fitted) / s
         weights = 1 / (1 + (r / OUTLYING) ** 2) / (s * fitted) ** 2
-        turned = np.swapaxes(d, 1, 2)
         step = _solved(turned @ (weights[..., None] * d), _times(turned, weights * fitted * s * r))
         trials = start[:, None] + SHARES[:, None] * step[:, None]
         losses = _loss(b[:, None] + trials @ turned, v, s)
-        better = losses < loss[left, None]
-        some = np.flatnonzero(better.any(axis=1))
-        chosen, left = better[some].argmax(axis=1), left[some]
-        before = loss[left]
-        best[left], loss[left] = trials[some, chosen], losses[some, chosen]
-        left = left[before - loss[left] >= SETTLED]
+        better = losses < loss[:, None]
+        chosen = np.arange(left.size), better.argmax(axis=1)
+        fell, before = better[chosen], loss
+        start = np.where(fell[:, None], trials[chosen], start)
+        loss = np.where(fell, losses[chosen], before)
+        best[left] = start
+        going = before - loss >= SETTLED
+        if not going.all():
+            left, d, v, s, b, start, loss = (a[going] for a in (left, d, v, s, b, start, loss))
     fitted = np.maximum(base + _times(design, best), TINY)
     r = np.log(variances / fitted) / spread
     robust = 1 / (1 + (r / OUTLYING) ** 2)
@@ -95,15 +98,14 @@ def _times(matrices: Array, vectors: Array) -> Array:
 
 def _solved(normal: Array, right: Array) -> Array:
     """Return the shortest solutions of normal equations; by Cramer's rule if they are two, and far from singular."""
-    out = np.empty_like(right)
-    told = np.zeros(len(right), bool)
+    out, told = np.empty_like(right), np.zeros(len(right), bool)
     if right.shape[1] == 2:
         a, b, c = normal[:, 0, 0], normal[:, 0, 1], normal[:, 1, 1]
         determinant = a * c - b * b
         told = determinant > LEAST_DETERMINANT * a * c
-        across = np.stack([c * right[:, 0] - b * right[:, 1], a * right[:, 1] - b * right[:, 0]], axis=1)
-        np.divide(across, determinant[:, None], out=out, where=told[:, None])
-    for k in np.flatnonzero(~told):
+        np.divide(c * right[:, 0] - b * right[:, 1], determinant, out=out[:, 0], where=told)
+        np.divide(a * right[:, 1] - b * right[:, 0], determinant, out=out[:, 1], where=told)
+    for k in np.flatnonzero(~told) if not told.all() else ():
         out[k] = np.linalg.lstsq(normal[k], right[k], rcond=None)[0]
     return out
 
