@@ -59,7 +59,7 @@ def fit_many_variances(design: Array, variances: Array, spread: Array, base: Any
     base = np.broadcast_to(base, variances.shape)
     best, loss = _best_starts(design, variances, spread, base)
     left = np.flatnonzero(loss < math.inf)
-    d, v, s, b, start, loss = (a[left] for a in (design, variances, spread, base, best, loss))
+    d, v, s, b, start, loss = (some[left] for some in (design, variances, spread, base, best, loss))
     for _ in range(ROUNDS):
         if not left.size:
             break
@@ -78,7 +78,8 @@ def fit_many_variances(design: Array, variances: Array, spread: Array, base: Any
         best[left] = start
         going = before - loss >= SETTLED
         if not going.all():
-            left, d, v, s, b, start, loss = (a[going] for a in (left, d, v, s, b, start, loss))
+            left = left[going]
+            d, v, s, b, start, loss = (some[going] for some in (d, v, s, b, start, loss))
     fitted = np.maximum(base + _times(design, best), TINY)
     r = np.log(variances / fitted) / spread
     robust = 1 / (1 + (r / OUTLYING) ** 2)

@@ -163,7 +163,8 @@ class BandThresholds(Expert):
 
     def apply(self, batch: Batch, pilot: Floats | None = None, curves: Sequence[RiskCurve] | None = None) -> Estimate:
         """Return the estimate of a batch with its divergence, by risk curves of the bands if these are known."""
-        return run_bands(self.noise, self.decisions, batch, self._choice(curves)).estimate
+        # Thresholds are known, so that pieces need not be looked at together.
+        return _run_groups(self.noise, self.decisions, batch, self._choice(curves), 1).estimate
 
     def value(self, values: Floats, pilot: Floats | None = None) -> Floats:
         """Return the estimate alone; large pieces are treated one after the other, to save memory."""
@@ -230,12 +231,16 @@ def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Cho
 
     Several pieces are looked at together; large ones are then shrunk one after the other, to save memory.
     """
-    count, groups = len(batch.values), batch.groups()
-    if count > 1:
-        chosen = {k: choice(k, c) for k, c in _joint_samples(noise, groups, count).items()}
-        runs = [_run(noise, decisions, some, lambda k, _: chosen[k], count) for some in groups]
-    else:
-        runs = [_run(noise, decisions, batch, choice, 1)]
+    count = len(batch.values)
+    if count == 1:
+        return _run_groups(noise, decisions, batch, choice, 1)
+    chosen = {k: choice(k, c) for k, c in _joint_samples(noise, batch).items()}
+    return _run_groups(noise, decisions, batch, lambda k, _: chosen[k], count)
+
+
+def _run_groups(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Choice, pieces: int) -> BandRun:
+    """Shrink every band, and add up the divergence; so many pieces are sampled together."""
+    runs = [_run(noise, decisions, some, choice, pieces) for some in batch.groups()]
     estimates = [run.estimate for run in runs]
     value, divergence = (
         arrays[0] if len(runs) == 1 else np.concatenate(arrays)
@@ -248,12 +253,12 @@ def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Cho
     return BandRun(Estimate(value, divergence), thresholds, shares, curves)
 
 
-def _joint_samples(noise: FrameNoise, groups: list[Batch], pieces: int) -> dict[int, Floats]:
+def _joint_samples(noise: FrameNoise, batch: Batch) -> dict[int, Floats]:
     """Return the sampled coefficients of every band, those of all pieces together."""
-    frame, shape = noise.frame, groups[0].shape
+    frame, shape, pieces = noise.frame, batch.shape, len(batch.values)
     inside = frame.inside(shape)
     found: dict[int, list[Floats]] = {k: [] for k in range(len(noise.bands))}
-    for some in groups:
+    for some in batch.groups():
 
         def look(k: int, c: Floats, some: Batch = some) -> None:
             found[k] += sample_band(frame, noise.bands[k].key, cropped(c, inside), some.valid, pieces)
