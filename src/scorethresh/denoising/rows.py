@@ -33,9 +33,10 @@ from .way_back import Restored, WayBack, predict_rows
 
 # It estimates divergences under a shared plan.
 SCORE = Score()
-# Samples that are transformed at once. More save little, and their coefficients leave the cache.
+# Samples that are transformed at once. More save little, and their coefficients leave the cache. Blends of 24 to 60
+# signals of 1024 samples take the same time within 4%, of 16 a twentieth more.
 BANDS_AT_ONCE = 64
-BLENDS_AT_ONCE = 16
+BLENDS_AT_ONCE = 32
 
 
 class Row(NamedTuple):
