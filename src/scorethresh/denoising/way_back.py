@@ -212,7 +212,7 @@ class WayBack:
         """
         return predict_rows([self], [sums], [entries], filter_ratio)[0]
 
-    def _energy(self, entries: EntrySums) -> NoiseEnergy:
+    def noise_energy(self, entries: EntrySums) -> NoiseEnergy:
         """Return what the prediction has to know of the noise."""
         second, fourth = entries.second / entries.noisy, entries.fourth / entries.noisy
         fourth *= float(np.mean([covariance.mean_squared_power for covariance in self.covariances]))
@@ -221,7 +221,7 @@ class WayBack:
         error = math.hypot(self.stabiliser.level_error, self.stabiliser.curve_error)
         return NoiseEnergy(count, second, fourth, entries.unit, share_left, error)
 
-    def _per_known_entry(self, found: Prediction, entries: EntrySums) -> Prediction:
+    def per_known_entry(self, found: Prediction, entries: EntrySums) -> Prediction:
         """Return a prediction per entry that is not missing, given that per entry that holds noise."""
         share = entries.noisy / entries.present * float(self.noisy.mean())
         mse = found.mse + entries.rounding / entries.noisy
@@ -232,6 +232,6 @@ def predict_rows(
     backs: Sequence[WayBack], sums: Sequence[RiskSums], entries: Sequence[EntrySums], filter_ratio: FilterRatio
 ) -> list[Prediction]:
     """Return what `WayBack.predict` does of many samples."""
-    energies = [back._energy(some) for back, some in zip(backs, entries, strict=True)]
+    energies = [back.noise_energy(some) for back, some in zip(backs, entries, strict=True)]
     found = zip(backs, predict_all(sums, energies, filter_ratio), entries, strict=True)
-    return [back._per_known_entry(prediction, some) for back, prediction, some in found]
+    return [back.per_known_entry(prediction, some) for back, prediction, some in found]
