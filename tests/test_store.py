@@ -218,7 +218,8 @@ libc.malloc_info(0, out), libc.fflush(out)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the setting is that of the C library of Linux")
 @pytest.mark.parametrize("user_sets", [False, True])
 def test_threads_share_one_heap(user_sets):
-    environment = os.environ | ({"MALLOC_ARENA_MAX": "8"} if user_sets else {})
+    environment = {k: v for k, v in os.environ.items() if k != "MALLOC_ARENA_MAX"}
+    environment |= {"MALLOC_ARENA_MAX": "8"} if user_sets else {}
     text = subprocess.run(
         [sys.executable, "-c", HEAPS], env=environment, capture_output=True, text=True, check=True
     ).stdout
