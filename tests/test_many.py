@@ -120,6 +120,15 @@ def test_pooled_rows_share_noise_and_thresholds(rng, choose):
     assert 0 < found.predicted_mse.mean() < 0.4
 
 
+def test_pooled_rows_may_have_a_map_of_levels_each(rng):
+    """Constant maps are levels."""
+    levels = np.linspace(1.0, 2.0, 5)
+    y = signals(rng, 5) * levels[:, None]
+    options = {"choose": "bands", "batch_axis": 0, "pooled": True}
+    found = st.denoise(y, sigma=np.repeat(levels[:, None], 200, 1), **options)
+    np.testing.assert_allclose(found, st.denoise(y, sigma=levels, **options), rtol=1e-5)
+
+
 def test_what_is_no_batch_is_told(rng):
     y = signals(rng)
     for call in (

@@ -142,6 +142,23 @@ def test_all_of_few_coefficients_are_looked_at(rng):
     assert 1 << 14 <= some.size < 1 << 17
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bands_of_small_pieces_are_those_one_by_one(rng, weighted):
+    """They are transformed as many at once as stay in the cache: here 163, so that a second group has the rest."""
+    shape = (100,)
+    values = rng.normal(size=(170, 1, *shape)) + 3 * (np.arange(100) > 50)
+    valid = rng.random((170, *shape)) > 0.1
+    weights = rng.uniform(0.5, 2.0, (170, *shape)) if weighted else None
+    noise = FrameNoise.make(Undecimated("haar", 3), White(1.0), 1, shape)
+    expert = BandThresholds(noise, HARD, (3.0, 2.0, 1.5))
+    found = expert.apply(Batch(values, valid, weights))
+    np.testing.assert_array_equal(expert.value(values), found.value)
+    for k in (0, 1, 162, 163, 169):
+        one = expert.apply(Batch(*(None if a is None else a[k : k + 1] for a in (values, valid, weights))))
+        np.testing.assert_allclose(found.value[k : k + 1], one.value, rtol=1e-12)
+        np.testing.assert_allclose(found.divergence[k : k + 1], one.divergence, rtol=1e-12)
+
+
 def test_periodic_structure_does_not_mislead_the_prediction(rng):
     """Blocks of 48 pixels: on every 8-th coefficient, 36.2 was predicted for 9.6."""
     at = np.arange(1024) // 48 % 2

@@ -10,9 +10,8 @@ from scorethresh.risk.prediction import (
     DIVERGENCE_ERROR,
     FilterRatio,
     NoiseEnergy,
-    Prediction,
     RiskSums,
-    posterior,
+    posteriors,
     predict,
     risk_sums,
 )
@@ -27,24 +26,21 @@ def test_sums_are_those_of_the_definition(rng):
     assert (found + RiskSums(1.0, 2.0)).divergence == pytest.approx(found.divergence + 2)
 
 
-@pytest.mark.parametrize(
-    ("mean", "stderr", "risk", "risk_error"),
-    [
+def test_posteriors_are_those_of_bayes_rule():
+    """The trapezoidal rule leaves 1%: a hundredth of what the standard error itself is worth."""
+    cases = [  # mean and standard deviation of the prior, risk and its standard error
         (0.05, 0.02, 0.06, 0.005),
         (0.05, 0.02, -0.03, 0.01),  # no error is below zero
         (0.05, 0.05, 0.5, 0.05),  # both disagree
         (1.0, 0.2, 1.01, 1e-4),  # much narrower than the prior
         (1e-3, 10.0, 0.04, 0.03),
         (0.3, 1e-5, 0.2, 0.1),
-    ],
-)
-def test_the_posterior_is_that_of_bayes_rule(mean, stderr, risk, risk_error):
-    """The trapezoidal rule leaves 1%: a hundredth of what the standard error itself is worth."""
-    found = posterior(Prediction(mean, stderr), risk, risk_error)
-    expected = oracles.error_given_risk(mean, stderr, risk, risk_error)
-    assert found.mse == pytest.approx(expected[0], abs=0.01 * expected[1])
-    assert found.stderr == pytest.approx(expected[1], rel=0.01)
-    assert found.mse > 0
+    ]
+    for case, mse, stderr in zip(cases, *posteriors(*np.array(cases).T), strict=True):
+        expected = oracles.error_given_risk(*case)
+        assert mse == pytest.approx(expected[0], abs=0.01 * expected[1])
+        assert stderr == pytest.approx(expected[1], rel=0.01)
+        assert mse > 0
 
 
 def test_one_reading_wins_if_the_other_is_vague():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter1d
 
 import scorethresh as st
 from scorethresh import _kernels
@@ -15,11 +16,17 @@ from scorethresh.denoising.rows import ScoreDecisions
 from scorethresh.frames.patch_rows import combine_rows, match_rows
 from scorethresh.frames.signal_windows import SignalWindows
 from scorethresh.frames.windows import Windows
+from scorethresh.noise import rows as noise_rows
+from scorethresh.noise.auto import AutoNoise, white_rows
 from scorethresh.noise.concentration import varies_too_little, vary_too_little
 from scorethresh.noise.covariance import White
+from scorethresh.noise.level import measure_level
+from scorethresh.noise.models import WhiteNoise
 from scorethresh.noise.repeats import rounding_step, rounding_steps
 from scorethresh.noise.residual import check_residual, check_residuals
 from scorethresh.noise.tails import have_heavy_tails, heavy_tails
+from scorethresh.noise.variance_line import fit_variance_line
+from scorethresh.noise.whiteness import whiteness
 
 
 def signals(rng, count, size, dtype=np.float64):
@@ -51,6 +58,63 @@ def test_fits_of_rows_are_those_of_their_histograms(rng):
         np.testing.assert_allclose(masses[:columns], fit.probabilities * counts.sum(), rtol=1e-9, atol=1e-9)
         assert not masses[columns:].any()
     assert found.gaps.max() < 1e-4
+
+
+@pytest.mark.parametrize("size", [60, 333, 950, 1024, 4096])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_noise_of_rows_is_that_one_by_one(rng, size, dtype):
+    """Products of windows with a matrix are the same for many signals, bit for bit, so that all choices are."""
+    y = 7e3 * signals(rng, 6, size, dtype)
+    assert noise_rows.are_regular(y).all()
+    for row, level in zip(y, noise_rows.row_levels(y), strict=True):
+        if level is not None:  # differences of single precision may be equal
+            np.testing.assert_allclose(level, measure_level(row), rtol=1e-12)
+    ratios, each = noise_rows.row_whiteness(y), [whiteness(row) for row in y]
+    if size < 900:
+        assert ratios is None
+        assert each == [None] * 6
+    else:
+        np.testing.assert_allclose(ratios.T, each, rtol=1e-12)
+    found, lines = noise_rows.row_lines(y), [fit_variance_line(row) for row in y]
+    if size < 1000:
+        assert found is None
+        assert lines == [None] * 6
+    else:
+        significance = found.line.coefficients[:, 1] / np.sqrt(found.line.covariance[:, 1, 1])
+        np.testing.assert_allclose(significance, [line.significance for line in lines], rtol=1e-9)
+
+
+def test_signals_that_need_a_closer_look_are_told(rng):
+    y = rng.normal(size=(12, 400))
+    y[0, 7] = np.nan
+    y[1, 7] = np.inf
+    y[2, 8] = y[2, 7]
+    y[3] = np.maximum(y[3], -1.0) + 1e-9 * y[3] * (y[3] > -1.0)  # clipped
+    y[4] = np.rint(10 * y[4])
+    y[5] *= 1e200
+    y[6] *= 1e-200
+    y[7, 0] = 1e20  # a fill value
+    y[8] = 1e8 + 1e-3 * y[8]  # its mean hides half of the digits
+    y[9] = np.cumsum(1 + np.arange(400) % 2)  # on a grid, though no value repeats
+    assert list(noise_rows.are_regular(y)) == [k in (8, 10, 11) for k in range(12)]
+    assert not noise_rows.are_regular(y[8:9].astype(np.float32)).any()
+    assert not noise_rows.are_regular(np.arange(40).reshape(2, 20)).any()
+
+
+def test_other_noise_of_rows_is_told(rng):
+    """Those that pass for white noise are those to which `AutoNoise` gives this model, without a remark."""
+    t = np.arange(2000)
+    clean = 20 + 15 * np.sin(t / 200 + rng.uniform(0, 6, (4, 1)))
+    white = clean + rng.normal(size=clean.shape)
+    correlated = clean + 3 * gaussian_filter1d(rng.normal(size=clean.shape), 1.5)
+    growing = clean + np.sqrt(clean) * rng.normal(size=clean.shape)
+    magnitudes = np.abs(rng.normal(size=clean.shape) + 1j * rng.normal(size=clean.shape))
+    y = np.concatenate([white, correlated, growing, magnitudes])
+    assert noise_rows.are_regular(y).all()
+    chosen = [AutoNoise().chosen_for(row[None, None], None) for row in y]
+    expected = [isinstance(one.model, WhiteNoise) and not one.remarks for one in chosen]
+    assert list(white_rows(y)) == expected
+    assert expected == [True] * 4 + [False] * 12
 
 
 @pytest.mark.parametrize("windows", [Windows((128,), 8), Windows((32,), 16), Windows((16,), 1)])
@@ -198,6 +262,14 @@ def test_nothing_varies_behind_an_infinite_threshold(rng):
     )
     assert found.dof[0] == pytest.approx(known.dof[0], abs=1e-9)
     assert found.risk[0] == pytest.approx(st.risk_curve(c, [np.inf], sigma=1.0, method="score").risk[0])
+
+
+@pytest.mark.parametrize("rule", [st.Hard(), st.Garrote()])
+def test_divergences_under_a_shared_plan_are_those_of_score(rng, rule):
+    c = 2 * rng.normal(size=(3, 1, 90))[:, :, ::2]
+    found = ScoreDecisions(rule).default_curve(c, np.array([1.5]), 1.0)
+    known = st.risk_curve(c, [1.5], sigma=1.0, rule=rule, method="score")
+    np.testing.assert_allclose([found.dof, found.risk], [known.dof, known.risk], rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["fit_mixture_rows", "shrink_windows", "average_windows", "ridge_signals"])

@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -198,6 +199,32 @@ def test_a_process_that_is_no_worker_keeps_its_setting(monkeypatch):
     """It has the variable once it has started workers, which tells nothing."""
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
     assert not reuse_freed_memory.__wrapped__()
+
+
+HEAPS = """
+import ctypes, sys, threading
+from scorethresh.scale.allocator import share_freed_memory
+told = share_freed_memory()
+libc = ctypes.CDLL(None)
+libc.malloc.restype = libc.fdopen.restype = ctypes.c_void_p
+threads = [threading.Thread(target=libc.malloc, args=(1000,)) for _ in range(4)]
+[t.start() for t in threads], [t.join() for t in threads]
+print(told, flush=True)
+out = ctypes.c_void_p(libc.fdopen(1, b"w"))
+libc.malloc_info(0, out), libc.fflush(out)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the setting is that of the C library of Linux")
+@pytest.mark.parametrize("user_sets", [False, True])
+def test_threads_share_one_heap(user_sets):
+    environment = {k: v for k, v in os.environ.items() if k != "MALLOC_ARENA_MAX"}
+    environment |= {"MALLOC_ARENA_MAX": "8"} if user_sets else {}
+    text = subprocess.run(
+        [sys.executable, "-c", HEAPS], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert text.startswith(str(not user_sets))
+    assert (text.count("<heap nr=") > 1) == user_sets
 
 
 def _pauses():

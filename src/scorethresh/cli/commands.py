@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..scale.allocator import share_freed_memory
 from .denoise import denoise
 from .extras import demo, paper
 from .interrupt import STOPPED, stopping_soon
@@ -64,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     open_closed_streams()
     accept_any_text()
+    share_freed_memory()
     given = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]  # accepted after the command as well

@@ -11,6 +11,15 @@ from numpy.typing import NDArray
 
 from .._arrays import Floats, cropped
 
+# Entries of small pieces that are transformed at once: fewer take more calls, more leave the cache.
+ENTRIES_AT_ONCE = 1 << 14
+
+
+def grouped(values: Floats) -> list[slice]:
+    """Return the places of large pieces one by one, those of small ones as many at once as stay in the cache."""
+    each = max(ENTRIES_AT_ONCE * len(values) // max(values.size, 1), 1)
+    return [slice(k, k + each) for k in range(0, len(values), each)]
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -45,10 +54,13 @@ class Batch:
             return self.valid
         return self.weights if self.valid is None else self.weights * self.valid
 
-    def piece(self, k: int) -> Batch:
-        """Return one of the pieces as a batch."""
+    def groups(self) -> list[Batch]:
+        """Return large pieces one by one, small ones as many at once as stay in the cache."""
         parts = (self.values, self.valid, self.weights, self.guide)
-        return Batch(*(None if a is None else a[k : k + 1] for a in parts))  # type: ignore[arg-type]
+        return [
+            Batch(*(None if a is None else a[some] for a in parts))  # type: ignore[arg-type]
+            for some in grouped(self.values)
+        ]
 
     def crops(self, places: Sequence[tuple[slice, ...]]) -> Batch:
         """Return parts of equal shape of every piece, as pieces."""

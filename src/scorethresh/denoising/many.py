@@ -17,16 +17,27 @@ from ..noise.named import as_noise
 from ..risk.estimate import Estimate
 from ..risk.mixture_rows import MOST_ENTRIES
 from ..risk.prediction import RiskSums, risk_sums
-from .batch import joined_batches
+from .batch import ENTRIES_AT_ONCE, joined_batches
 from .experts.decisions import EntryDecisions
 from .layout import Layout, read_layout
 from .noise_sample import MEASURED_WHOLE, joined_crops
 from .plan import Plan, PlanOptions, fit_plan
 from .result import Denoised
-from .rows import Found, QuickDecisions, Row, ScoreDecisions, can_be_together, denoise_together, finished, is_plain
+from .row_noise import stabilised_rows
+from .rows import (
+    Found,
+    QuickDecisions,
+    Row,
+    ScoreDecisions,
+    Treated,
+    can_be_together,
+    denoise_together,
+    finished,
+    found_in,
+    is_plain,
+)
 from .stabilise import stabilise
 from .tiles import entry_risk
-from .verdict import Case, judge_all
 
 # Samples that share their thresholds at most, for the sake of memory.
 MOST_POOLED = 1 << 16
@@ -34,8 +45,6 @@ MOST_POOLED = 1 << 16
 # kernel tells too much: predictions of pooled sines of 33, 100, 200 and 400 samples are 5.6, 3.4, 1.9 and 1.3 times the
 # true error by SCORE, 0.8, 0.8, 1.0 and 0.9 times by the mixture.
 MIN_SCORED = 256
-# Entries of samples that a shared plan is applied to at once: more leave the cache.
-APPLIED_AT_ONCE = 1 << 14
 # Entries of all samples that a shared plan is fitted to, at most: as many as crops of large data have.
 FITTED_ENTRIES = 1 << 20
 
@@ -124,7 +133,10 @@ def _apart(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
     options = each[0].plan_options(complex_data=rows[0].dtype.kind == "c")
     found: list[Found | None] = [None] * len(rows)
     if can_be_together(options, rows[0]):
-        stabilised = thread_map(lambda pair: _stabilised(*pair), zip(each, rows, strict=True))
+        stabilised = stabilised_rows(each, rows)
+        left = [k for k, row in enumerate(stabilised) if row is None]
+        for k, row in zip(left, thread_map(lambda k: _stabilised(each[k], rows[k]), left), strict=True):
+            stabilised[k] = row
         groups: dict[Any, list[int]] = {}
         for k, row in enumerate(stabilised):
             if row is not None:
@@ -210,7 +222,7 @@ def _pooled(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
         batch = joined_batches(batches[::step])
         plans.append(fit_plan(batch, known[0].back.covariances[channel], batch.shape, options).plan)
 
-    most = max(1, min(APPLIED_AT_ONCE // known[0].values[0].size, -(-len(known) // cores())))
+    most = max(1, min(ENTRIES_AT_ONCE // known[0].values[0].size, -(-len(known) // cores())))
     parts = [known[k : k + most] for k in range(0, len(known), most)]
     with one_blas_thread():
         treated = [one for some in thread_map(lambda part: _applied(plans, part), parts) for one in some]
@@ -225,9 +237,8 @@ def _applied(plans: Sequence[Plan], rows: Sequence[Row]) -> list[Found]:
     for channel, plan in enumerate(plans):
         batch = joined_batches([row.back.batch(channel, row.values[channel]) for row in rows])
         estimates.append(plan.apply(batch))
-    cases = [Case(row.chosen, row.back, row.values[0], x) for row, x in zip(rows, estimates[0].value, strict=True)]
-    out = []
-    for k, (row, verdict) in enumerate(zip(rows, judge_all(cases), strict=True)):
+    treated = []
+    for k, row in enumerate(rows):
         sums, back, shape = RiskSums(), row.back, row.values.shape[2:]
         whole = tuple(slice(0, n) for n in shape)
         for channel, (value, divergence) in enumerate((e.value[k], e.divergence[k]) for e in estimates):
@@ -235,12 +246,8 @@ def _applied(plans: Sequence[Plan], rows: Sequence[Row]) -> list[Found]:
             risk = entry_risk(row.values[channel], value, spread, back, channel, whole)
             sums += risk_sums(risk.risk, risk.divergence, risk.weight)
         restored = back.restore(np.stack([estimate.value[k] for estimate in estimates]))
-        prediction = back.predict(sums, back.entry_sums(restored), plans[0].filter_ratio)
-        verdict = verdict.with_prediction(prediction)
-        noise, sigma = row.chosen.model.with_measured(back.stabiliser), back.sigma
-        mse, stderr = prediction.mse, prediction.stderr
-        out.append(Found(restored.estimate, sigma, mse, stderr, tuple(plans), noise, verdict.failures, str(verdict)))
-    return out
+        treated.append(Treated(row, estimates[0].value[k], sums, restored, tuple(plans)))
+    return found_in(treated)
 
 
 def _stabilised_alike(each: Sequence[Any], layouts: Sequence[Layout]) -> list[Row | None]:
@@ -251,8 +258,9 @@ def _stabilised_alike(each: Sequence[Any], layouts: Sequence[Layout]) -> list[Ro
     chosen = noise.chosen_for(sample.values, sample.missing)
     sample = replace(sample, outliers=chosen.outliers)
     known = each[0].sigma is not None  # then every sample may have a level of its own
-    first = stabilise(sample, chosen.model)
-    shared = None if known or first is None or not first.back.noisy.all() else first.back.stabiliser
+    shared = None if known else stabilise(sample, chosen.model)
+    if shared is not None and not shared.back.noisy.all():
+        shared = None
 
     def one(denoiser: Any, layout: Layout) -> Row | None:
         model = as_noise(denoiser.noise, denoiser.sigma) if known else chosen.model

@@ -51,21 +51,25 @@ class Centre(NamedTuple):
 
 
 def stabilise(
-    layout: Layout, noise: NoiseModel, sample: Layout | None = None, stabiliser: Stabiliser | None = None
+    layout: Layout, noise: NoiseModel, sample: Layout | None = None, known: Stabilised | None = None
 ) -> Stabilised | None:
     """Return data with noise of level 1 in every entry, or None if they hold no noise.
 
-    The noise is measured on the data, or on a sample of them, unless a stabiliser is known.
+    The noise is measured on the data, or on a sample of them. If the sample is `known`, stabilised by itself, with
+    noise in all channels, it is not looked at again.
     """
     unknown, sample = layout.unknown, layout if sample is None else sample
     model = noise.laid_out(layout.values, layout.channel_axis, unknown)
-    noisy = np.array([not (model.spares_constants and is_constant_channel(c, sample.unknown)) for c in sample.values])
+    if known is None:
+        told = (not (model.spares_constants and is_constant_channel(c, sample.unknown)) for c in sample.values)
+        noisy = np.array(list(told))
+    else:
+        noisy = known.back.noisy
     if not noisy.any():
         return None
     y, model = chosen_channels(layout.values, noisy), model.of_channels(noisy)
     sample_y = chosen_channels(sample.values, noisy)
-    if stabiliser is None:
-        stabiliser = measured_stabiliser(model, sample_y, sample.unknown)
+    stabiliser = measured_stabiliser(model, sample_y, sample.unknown) if known is None else known.back.stabiliser
     if stabiliser is None:
         return None
     excluded = excluded_entries(model, stabiliser, y, unknown)
@@ -76,7 +80,10 @@ def stabilise(
         limits = allowed_limits(find_clip_limits(y if excluded is None else y[..., ~excluded]), stabiliser)
     centre = None
     if sample is not layout and stabiliser.scale.size <= len(y):  # as for data in chunks, so that results agree
-        centre = centred(stabiliser, sample_y, excluded_entries(model, stabiliser, sample_y, sample.unknown))[1]
+        if known is None:
+            centre = centred(stabiliser, sample_y, excluded_entries(model, stabiliser, sample_y, sample.unknown))[1]
+        else:
+            centre = Centre(known.back.offset, known.values.dtype)
     values, centre = centred(stabiliser, y, excluded, centre)
     rotation = rotation_of(stabiliser, len(y))
     values = rotated(rotation, values)

@@ -159,7 +159,7 @@ def _compared(case: Case, place: tuple[slice, ...]) -> tuple[Floats, Floats, Flo
     """Return y, NaN where it cannot be compared, its estimate, and what was removed, with noise of level 1."""
     _, back, values, estimate = case
     y, x = values[0][place], estimate[0][place]
-    comparable = _comparable(back.crop(place))
+    comparable = None if back.holds_noise else _comparable(back.crop(place))
     y = y if comparable is None else np.where(comparable, y, np.nan)
     # The roots of few counts vary less than those of many. Where they hardly do, nothing can be told.
     factor = np.asarray(back.local_noise(0, place, estimate[(slice(None), *place)]).variance)
@@ -215,7 +215,7 @@ def _comparable(back: WayBack) -> NDArray[np.bool_] | None:
 
     None if all do.
     """
-    if not any(map(math.isfinite, back.clip_limits)):
+    if not back.clipped:
         return back.valid
     near = near_clip_limits(back.y, back.stabiliser.level_at(back.y), back.clip_limits)
     return ~near if back.valid is None else back.valid & ~near

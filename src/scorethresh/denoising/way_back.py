@@ -16,7 +16,7 @@ from .._validate import Array
 from ..noise.clipping import unclip_part
 from ..noise.covariance import Covariance
 from ..noise.stabilisers import LocalNoise, Moments, Stabiliser
-from ..risk.prediction import FilterRatio, NoiseEnergy, Prediction, RiskSums, predict
+from ..risk.prediction import FilterRatio, NoiseEnergy, Prediction, RiskSums, predict_all
 from .batch import Batch
 from .layout import Layout
 
@@ -120,6 +120,16 @@ class WayBack:
         return self.layout.values if self.noisy.all() else self.layout.values[self.noisy]
 
     @property
+    def clipped(self) -> bool:
+        """Whether there are clip limits."""
+        return any(map(math.isfinite, self.clip_limits))
+
+    @property
+    def holds_noise(self) -> bool:
+        """Whether all entries hold noise as the model says: none is left out, and none was clipped."""
+        return self.valid is None and not self.clipped
+
+    @property
     def sigma(self) -> float | Array:
         """The noise level: one number, one per channel, or a map; 0 for channels without noise."""
         scale = self.stabiliser.scale
@@ -176,7 +186,7 @@ class WayBack:
         sums = np.zeros(3)
         for rows in slabs(self.layout.shape):
             place = (rows, *(slice(0, n) for n in self.layout.shape[1:]))
-            part = self.crop(place)
+            part = self if rows == slice(0, len(y[0, 0])) else self.crop(place)
             means, *some = part.means_in_units(np.stack([cropped(channel, place) for channel in channels]), unit)
             kept = None if part.valid is None else ~part.valid
             if kept is not None and part.layout.outliers is not None:
@@ -199,7 +209,7 @@ class WayBack:
         dtype = np.result_type(values.dtype, working_precision(self.y.dtype))
         out = self.stabiliser.inverse(np.add(values, self.offset.astype(dtype), dtype=dtype))
         lost = total = rounding = 0.0
-        if any(map(math.isfinite, self.clip_limits)):
+        if self.clipped:
             out, lost, total = unclip_part(out, self.stabiliser.level_at(out), self.clip_limits, self.valid, unit)
         if self.layout.values.dtype.kind in "iu":
             where = True if self.valid is None else self.valid
@@ -224,14 +234,29 @@ class WayBack:
 
         Outliers are taken to be as wrong as the others. The sums may be those of parts of the data, added up.
         """
+        return predict_rows([self], [sums], [entries], filter_ratio)[0]
+
+    def noise_energy(self, entries: EntrySums) -> NoiseEnergy:
+        """Return what the prediction has to know of the noise."""
         second, fourth = entries.second / entries.noisy, entries.fourth / entries.noisy
         fourth *= float(np.mean([covariance.mean_squared_power for covariance in self.covariances]))
         count = entries.noisy * int(np.count_nonzero(self.noisy)) * self.layout.values.shape[1]
         share_left = 1 - entries.clipped / entries.second
-        energy = NoiseEnergy(count, second, fourth, entries.unit, share_left, self.stabiliser.level_error)
-        found = predict(sums, energy, filter_ratio)
-        curve_error = self.stabiliser.curve_error(Moments(entries.unit, second, fourth))
-        stderr = math.hypot(found.stderr, curve_error * found.mse)
+        return NoiseEnergy(count, second, fourth, entries.unit, share_left, self.stabiliser.level_error)
+
+    def per_known_entry(self, found: Prediction, entries: EntrySums) -> Prediction:
+        """Return a prediction per entry that is not missing, given that per entry that holds noise."""
+        moments = Moments(entries.unit, entries.second / entries.noisy, entries.fourth / entries.noisy)
+        stderr = math.hypot(found.stderr, self.stabiliser.curve_error(moments) * found.mse)
         share = entries.noisy / entries.present * float(self.noisy.mean())
         mse = found.mse + entries.rounding / entries.noisy
         return Prediction(mse * share, stderr * share, found.score)
+
+
+def predict_rows(
+    backs: Sequence[WayBack], sums: Sequence[RiskSums], entries: Sequence[EntrySums], filter_ratio: FilterRatio
+) -> list[Prediction]:
+    """Return what `WayBack.predict` does of many samples."""
+    energies = [back.noise_energy(some) for back, some in zip(backs, entries, strict=True)]
+    found = zip(backs, predict_all(sums, energies, filter_ratio), entries, strict=True)
+    return [back.per_known_entry(prediction, some) for back, prediction, some in found]

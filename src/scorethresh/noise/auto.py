@@ -23,6 +23,7 @@ from .medians import difference_level
 from .models import CorrelatedNoise, PoissonNoise, WhiteNoise
 from .outliers import SIDE, find_outliers
 from .rician import RicianNoise
+from .rows import row_lines, row_whiteness
 from .speckle import SpeckleNoise
 from .spectrum import estimate_spectrum
 from .stabilisers import Stabiliser
@@ -116,6 +117,21 @@ class AutoNoise(NoiseModel):
         if textured:
             return ChosenNoise(replace(white, doubt=_level_doubt(parts)), outliers, (_TEXTURE,))
         return ChosenNoise(white, outliers)
+
+
+def white_rows(y: Floats) -> NDArray[np.bool_]:
+    """Return which regular signals, (rows, size), hold white noise and no other for certain, as `AutoNoise` tells."""
+    white = np.ones(len(y), bool)
+    if y.shape[1] < MIN_LENGTH:
+        return white
+    ratios = row_whiteness(y)
+    if ratios is not None:
+        red, blue, textured = ratios
+        white &= (red <= least_red(y.shape[1:])) & (blue <= MIN_BLUE[1]) & (textured <= MIN_RED[1])
+    lines = row_lines(y)
+    if lines is not None:
+        white &= ~(lines.growing(MIN_SIGNIFICANCE, MIN_GROWTH) | lines.may_be_magnitudes() & (y.min(axis=1) >= 0))
+    return white
 
 
 def _level_doubt(parts: Sequence[Floats]) -> float:

@@ -53,7 +53,7 @@ def dark_magnitudes(y: NDArray[Any], line: VarianceLine) -> bool:
     whole = bool((y == np.rint(y)).all())
     if NEAR * level < 1 if whole else np.count_nonzero(y == least) > MOST_PILED:
         return False
-    if abs(float(line.variances[darkest]) / (RAYLEIGH_VARIANCE * level**2) - 1) > VARIANCE_TOLERANCE:
+    if not is_dark(line.means[darkest], line.variances[darkest]):
         return False
     near, far = (int(np.count_nonzero(y < distance * level)) for distance in (NEAR, FAR))
     dark = near / (NEAR_SHARE * y.size)
@@ -61,3 +61,8 @@ def dark_magnitudes(y: NDArray[Any], line: VarianceLine) -> bool:
         return False
     ratio = far / near / (FAR_SHARE / NEAR_SHARE)
     return abs(ratio - 1) < RATIO_TOLERANCE + CAUTION / math.sqrt(near)
+
+
+def is_dark(mean: Any, variance: Any) -> Any:
+    """Return whether the variance of noise with a mean above 0 is about that of Rayleigh's law."""
+    return (mean > 0) & (abs(variance / (RAYLEIGH_VARIANCE / RAYLEIGH_MEAN**2 * mean**2) - 1) <= VARIANCE_TOLERANCE)

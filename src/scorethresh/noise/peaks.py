@@ -111,7 +111,49 @@ def _distances(y: Floats, limits: Sequence[float], distance: float) -> Floats:
 def _peak(magnitudes: Floats, dependence: float) -> _Peak | None:
     """Return the level of noise of which the smallest magnitudes are made; None if there is no peak at 0.
 
-    The magnitudes are sorted in place.
+    The magnitudes are sorted in place. See `_peaks`.
+    """
+    magnitudes.sort()
+    tried = _tried(magnitudes.size)
+    if tried is None:
+        return None
+    counts = np.searchsorted(magnitudes, magnitudes[tried])
+    counts = np.unique(counts[counts >= tried[0]])
+    if not counts.size:
+        return None
+    level, count, size = (float(v[0]) for v in _peaks(magnitudes[None], counts, dependence))
+    return None if math.isnan(level) else _Peak(Reading(level, count), size)
+
+
+class RowPeaks(NamedTuple):
+    """Of every row the level and the effective count of a `Reading`; NaN if there is no peak.
+
+    Rows are `clear` if no equal differences are in the way, so that this is right.
+    """
+
+    levels: Array
+    effective_counts: Array
+    clear: NDArray[np.bool_]
+
+
+def row_difference_readings(y: Floats) -> RowPeaks | None:
+    """Return what `difference_readings` does of signals that were not clipped and whose values do not repeat.
+
+    Signals are (rows, size). None if they are too short.
+    """
+    ordered = np.sort(np.abs(np.diff(y, axis=1)), axis=1)
+    counts = _tried(ordered.shape[1])
+    if counts is None:
+        return None
+    levels, effective_counts, _ = _peaks(ordered, counts, 0.5 + 1)
+    clear = np.all(ordered[:, counts] > ordered[:, counts - 1], axis=1)
+    return RowPeaks(levels / math.sqrt(2), effective_counts, clear)
+
+
+def _peaks(ordered: Floats, counts: NDArray[np.int64], dependence: float) -> tuple[Array, Array, Array]:
+    """Return of every row of magnitudes in ascending order what `_Peak` holds of its peak at 0; NaN if it has none.
+
+    `counts` are the numbers of values that are tried.
 
     Notes
     -----
@@ -122,37 +164,30 @@ def _peak(magnitudes: Floats, dependence: float) -> _Peak | None:
 
     Rounded values stand for cells of the width of a rounding step, which adds its square over 12 to the mean square.
     """
-    values = magnitudes
-    values.sort()
-    least = max(MIN_PEAK_COUNT, math.ceil(MIN_PEAK_SHARE * values.size))
-    if values.size <= least:
-        return None
-    counts = np.searchsorted(values, values[_tried(least, values.size - 1)])
-    counts = np.unique(counts[counts >= least])
-    inside, outside = (values[at].astype(np.float64) for at in (counts - 1, counts))
+    inside, outside = (ordered[:, at].astype(np.float64) for at in (counts - 1, counts))
     limit, gap = (inside + outside) / 2, outside - inside
     table = _truncated_normal()
     # Part by part, so that no squares of all values are held.
-    parts = np.split(values, counts)[:-1]
-    sums = np.cumsum([np.square(part, dtype=np.float64).sum() for part in parts])
-    ratio = (sums / counts + gap**2 / 12) / limit**2
-    error = np.interp(ratio, table.ratio, table.deviation) * np.sqrt(dependence / counts)
-    found = np.flatnonzero(ratio * (1 + CONFIDENCE * error) < table.ratio[-1])
-    if not found.size:
-        return None
-    u, wider = (np.interp(r, table.ratio, table.u)[found] for r in (ratio, ratio * (1 + CONFIDENCE * error)))
-    best = int(np.argmin(limit[found] / wider))
-    place = found[best]
-    level = math.sqrt((limit[place] / u[best]) ** 2 - gap[place] ** 2 / 12)
-    relative = (u[best] / wider[best] - 1) / CONFIDENCE
-    share = float(np.interp(ratio[place], table.ratio, table.share))
-    return _Peak(Reading(level, (MEDIAN_ERROR / relative) ** 2), counts[place] / share)
+    parts = np.split(ordered, counts, axis=1)[:-1]
+    sums = np.cumsum([np.square(part, dtype=np.float64).sum(axis=1) for part in parts], axis=0).T
+    with np.errstate(invalid="ignore", divide="ignore"):  # of rows without a peak, anything may come out
+        ratio = (sums / counts + gap**2 / 12) / limit**2
+        error = np.interp(ratio, table.ratio, table.deviation) * np.sqrt(dependence / counts)
+        upper = ratio * (1 + CONFIDENCE * error)
+        u, wider = (np.interp(r, table.ratio, table.u) for r in (ratio, upper))
+        told = upper < table.ratio[-1]
+        best = np.arange(len(ordered)), np.argmin(np.where(told, limit / wider, math.inf), axis=1)
+        level = np.where(told[best], np.sqrt((limit[best] / u[best]) ** 2 - gap[best] ** 2 / 12), math.nan)
+        relative = (u[best] / wider[best] - 1) / CONFIDENCE
+        share = np.interp(ratio[best], table.ratio, table.share)
+        return level, (MEDIAN_ERROR / relative) ** 2, counts[best[1]] / share
 
 
 @functools.lru_cache(maxsize=16)
-def _tried(least: int, last: int) -> NDArray[np.int64]:
-    """Return the numbers of values that are tried as a peak."""
-    return np.geomspace(least, last, TRIED).astype(np.int64)
+def _tried(size: int) -> NDArray[np.int64] | None:
+    """Return the numbers of values, of so many, that are tried as a peak; None if these are too few."""
+    least = max(MIN_PEAK_COUNT, math.ceil(MIN_PEAK_SHARE * size))
+    return None if size <= least else np.unique(np.geomspace(least, size - 1, TRIED).astype(np.int64))
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,19 +59,19 @@ class Reading(NamedTuple):
     effective_count: float
 
 
-def excess_variability(power: Array, count: float) -> float:
+def excess_variability(power: Array, count: float) -> Any:
     """Return how much more power varies from window to window than that of noise: 1 for noise.
 
     Parameters
     ----------
     power : ndarray
-        Mean square of `count` coefficients, one per window.
+        Mean square of `count` coefficients, one per window, along the last axis.
     count : float
         Number of independent coefficients behind each mean.
 
     Returns
     -------
-    float
+    float or ndarray
         Ratio of variances of ``log(power)``, each told by the distance from the quantile at 0.2 to that at 0.8.
 
     Notes
@@ -88,7 +88,7 @@ def excess_variability(power: Array, count: float) -> float:
     v = 2 / (9 * count)
     half = NORMAL_QUANTILE_80 * math.sqrt(v)
     expected = 3 * math.log((1 - v + half) / (1 - v - half))
-    return float((high - low) / expected) ** 2
+    return ((high - low) / expected) ** 2
 
 
 class Average(NamedTuple):
@@ -182,7 +182,7 @@ def _readings_above(windows: WindowSet, energy: Floats, lowest: float, counts: _
 
 def _min_noise_share(flat_powers: list[Array], count: int) -> float:
     """Return the smallest share of noise in the power of flat windows, by how little that varies in either ranking."""
-    excess = min(excess_variability(power, count) for power in flat_powers)
+    excess = min(float(excess_variability(power, count)) for power in flat_powers)
     spread = math.sqrt(max(excess - 1, 0.0) * 2 / count)  # 2 / count is the relative variance of the power of noise
     return max(1 - MAX_TEXTURE_MEAN * spread, MIN_NOISE_SHARE)
 

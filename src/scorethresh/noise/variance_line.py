@@ -6,6 +6,7 @@ proportional to the squared mean.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 from .._arrays import Floats, working_precision
 from .._validate import Array
 from .clipping import NEAR_DISTANCE, find_clip_limits
-from .medians import median_level
+from .medians import median_level, median_levels
 from .texture import Reading, flat_readings
-from .variance_fit import fit_variances
+from .variance_fit import VarianceFit, fit_many_variances, fit_variances
 from .windows import TINY, WindowSet, relative_frequencies, window_set
 
 __all__ = ["VarianceLine", "fit_variance_line"]
@@ -68,11 +69,6 @@ class VarianceLine:
         Of the intercept and the slope.
     misfit : float
         Mean square of the distances from the line over their expected standard errors: about 1 if a line holds.
-    curvature, curvature_error : float
-        The coefficient of ``mean^2`` if a parabola is fitted instead, and its standard error. 0 and infinity if there
-        are too few readings.
-    square_misfit : float
-        As `misfit`, for a variance proportional to the squared mean, as in speckle; infinite if means are not positive.
     low, high : float
         The smallest and the largest mean of the readings.
     means, variances, errors : ndarray
@@ -85,9 +81,6 @@ class VarianceLine:
     slope_error: float
     covariance: float
     misfit: float
-    curvature: float
-    curvature_error: float
-    square_misfit: float
     low: float
     high: float
     means: Array
@@ -98,6 +91,14 @@ class VarianceLine:
     def spread(self) -> Array:
         """Relative standard errors of the variances about a line, with what texture adds."""
         return np.hypot(self.errors, EXCESS)
+
+    @functools.cached_property
+    def square_misfit(self) -> float:
+        """The misfit of a variance proportional to the squared mean, as in speckle; infinite if one is not positive."""
+        if self.low <= 0:
+            return math.inf
+        square = (self.means / self.high)[:, None] ** 2
+        return float(fit_variances(square, self.variances / self.variances.max(), self.spread).misfit)
 
     @property
     def significance(self) -> float:
@@ -201,17 +202,21 @@ def _away_from(windows: WindowSet, limits: list[float], line: VarianceLine) -> W
 
 
 def _bins(windows: WindowSet) -> _Readings | None:
-    frequency = relative_frequencies(windows.block).ravel()
-    high = frequency >= BLOCKS[len(windows.block)][1]
-    per_window = np.count_nonzero(high) / windows.overlap
-    size = len(windows.means)
-    bins = min(MOST_BINS, int(size * FLAT_SHARE * per_window / MIN_COEFFICIENTS))
-    if bins < MIN_BINS:
-        return None
-    low_energy = np.square(windows.coefficients[:, (frequency > 0) & ~high]).sum(axis=1)
-    order = np.argsort(windows.means, kind="stable")
-    rows = [_bin(windows, chosen, low_energy[chosen], high) for chosen in np.array_split(order, bins)]
-    means, variances, errors = (np.array(column) for column in zip(*rows, strict=True))
+    if len(windows.block) == 1:
+        signal = row_readings(windows.means[None], windows.coefficients[None], windows.overlap)
+        if signal is None:
+            return None
+        means, variances, errors = (column[0] for column in signal)
+    else:
+        frequency = relative_frequencies(windows.block).ravel()
+        high = frequency >= BLOCKS[len(windows.block)][1]
+        bins = _bin_count(len(windows.means), np.count_nonzero(high) / windows.overlap)
+        if bins < MIN_BINS:
+            return None
+        low_energy = np.square(windows.coefficients[:, (frequency > 0) & ~high]).sum(axis=1)
+        order = np.argsort(windows.means, kind="stable")
+        rows = [_bin(windows, chosen, low_energy[chosen], high) for chosen in np.array_split(order, bins)]
+        means, variances, errors = (np.array(column) for column in zip(*rows, strict=True))
     used = variances > 0
     if np.count_nonzero(used) < MIN_BINS or np.ptp(means[used]) < LEAST_RANGE:
         return None
@@ -222,34 +227,56 @@ def _bin(
     windows: WindowSet, chosen: NDArray[np.intp], low_energy: Array, high: NDArray[np.bool_]
 ) -> tuple[float, float, float]:
     """Return mean, variance and the relative standard error of that, of the flattest windows of a bin."""
-    count = max(int(FLAT_SHARE * len(chosen)), 1)
-    flat = chosen[np.argpartition(low_energy, count - 1)[:count]]
+    flat = chosen[_flattest(low_energy)]
     values = windows.coefficients[flat][:, high]
-    readings = [Reading(median_level(values), values.size / windows.overlap)]
-    if len(windows.block) > 1:
-        readings = list(flat_readings(windows.some(chosen))) or readings
+    readings = list(flat_readings(windows.some(chosen)))
+    readings = readings or [Reading(median_level(values), values.size / windows.overlap)]
     best = min(readings, key=lambda r: r.level * (1 + PENALTY / math.sqrt(r.effective_count)))
-    error = 2 * RELATIVE_ERROR / math.sqrt(best.effective_count)
-    return float(windows.means[flat].mean()), best.level**2, error
+    return float(windows.means[flat].mean()), best.level**2, _reading_error(best.effective_count)
+
+
+def row_readings(means: Array, coefficients: Array, overlap: float) -> _Readings | None:
+    """Return the readings of many signals, (signals, bins), by windows of theirs; None if there are too few.
+
+    The means are (signals, windows), the coefficients (signals, windows, side).
+    """
+    count, size, side = coefficients.shape
+    frequency = relative_frequencies((side,))
+    high = frequency >= BLOCKS[1][1]
+    bins = _bin_count(size, np.count_nonzero(high) / overlap)
+    if bins < MIN_BINS:
+        return None
+    low_energy = np.square(coefficients[..., (frequency > 0) & ~high]).sum(axis=-1)
+    rows, columns = np.arange(count)[:, None], []
+    for chosen in np.array_split(np.argsort(means, axis=1, kind="stable"), bins, axis=1):
+        at = rows, np.take_along_axis(chosen, _flattest(low_energy[rows, chosen]), axis=1)
+        values = coefficients[at][..., high].reshape(count, -1)
+        error = np.full(count, _reading_error(values.shape[1] / overlap))
+        columns.append((means[at].mean(axis=1), median_levels(values) ** 2, error))
+    return _Readings(*(np.stack(column, axis=1) for column in zip(*columns, strict=True)))
+
+
+def _bin_count(size: int, per_window: float) -> int:
+    """Return the number of bins for so many windows, of which each has so many independent coefficients."""
+    return min(MOST_BINS, int(size * FLAT_SHARE * per_window / MIN_COEFFICIENTS))
+
+
+def _flattest(low_energy: Array) -> NDArray[np.intp]:
+    """Return the places of the least energies, along the last axis."""
+    count = max(int(FLAT_SHARE * low_energy.shape[-1]), 1)
+    return np.argpartition(low_energy, count - 1)[..., :count]
+
+
+def _reading_error(effective_count: float) -> float:
+    """Return the relative standard error of a variance told by so many coefficients."""
+    return 2 * RELATIVE_ERROR / math.sqrt(effective_count)
 
 
 def _line(readings: _Readings, exponent: int) -> VarianceLine:
     """Return the line in the units of the data, 2^exponent times those of the readings."""
     means, variances, errors = readings
-    spread = np.hypot(errors, EXCESS)
-    centre, width = means.mean(), max(float(np.ptp(means)), TINY)
-    x = (means - centre) / width
-    line = fit_variances(np.stack([np.ones_like(x), x], axis=1), variances, spread)
-    # From a + b (m - centre) / width to coefficients of 1 and m.
-    turn = np.array([[1.0, -centre / width], [0.0, 1 / width]])
-    (intercept, slope), covariance = turn @ line.coefficients, turn @ line.covariance @ turn.T
-    curvature, curvature_error = 0.0, math.inf
-    if len(x) > MIN_BINS:
-        bent = fit_variances(np.stack([np.ones_like(x), x, x**2], axis=1), variances, spread)
-        curvature, curvature_error = bent.coefficients[2] / width**2, math.sqrt(bent.covariance[2, 2]) / width**2
-    square = math.inf
-    if means.min() > 0:
-        square = fit_variances(means[:, None] ** 2, variances, spread).misfit
+    line = VarianceFit(*(v[0] for v in straight_lines(means[None], variances[None], errors[None])))
+    (intercept, slope), covariance = line.coefficients, line.covariance
     unit = 2.0**exponent
     return VarianceLine(
         intercept=float(intercept) * unit**2,
@@ -257,13 +284,22 @@ def _line(readings: _Readings, exponent: int) -> VarianceLine:
         intercept_error=math.sqrt(covariance[0, 0]) * unit**2,
         slope_error=math.sqrt(covariance[1, 1]) * unit,
         covariance=float(covariance[0, 1]) * unit**3,
-        misfit=line.misfit,
-        curvature=float(curvature),
-        curvature_error=float(curvature_error),
-        square_misfit=square,
+        misfit=float(line.misfit),
         low=float(means.min()) * unit,
         high=float(means.max()) * unit,
         means=means * unit,
         variances=variances * unit**2,
         errors=errors,
     )
+
+
+def straight_lines(means: Array, variances: Array, errors: Array) -> VarianceFit:
+    """Return the lines in the mean through readings, (sets, readings): intercepts and slopes."""
+    centre, width = means.mean(axis=1), np.maximum(np.ptp(means, axis=1), TINY)
+    x = (means - centre[:, None]) / width[:, None]
+    line = fit_many_variances(np.stack([np.ones_like(x), x], axis=2), variances, np.hypot(errors, EXCESS))
+    # From a + b (m - centre) / width to coefficients of 1 and m.
+    turn = np.zeros((len(x), 2, 2))
+    turn[:, 0, 0], turn[:, 0, 1], turn[:, 1, 1] = 1.0, -centre / width, 1 / width
+    coefficients = (turn @ line.coefficients[..., None])[..., 0]
+    return VarianceFit(coefficients, turn @ line.covariance @ np.swapaxes(turn, 1, 2), line.misfit)

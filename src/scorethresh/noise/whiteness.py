@@ -96,22 +96,36 @@ def whiteness(y: Floats) -> Whiteness | None:
         return None
     windows = _windows(normalise(y)[0])
     energy = np.square(windows.coefficients)
-    ndim = len(windows.block)
-    count = max(int(FLAT_SHARES[ndim] * len(energy)), math.ceil(MIN_FLAT[ndim] * windows.overlap))
-    if len(energy) < count:
+    found = compared_powers(energy[None], windows.block, windows.overlap)
+    return None if found is None else Whiteness(*map(float, found[:, 0]))
+
+
+def compared_powers(energy: Floats, block: tuple[int, ...], overlap: float) -> Array | None:
+    """Return the three ratios of `Whiteness` of many samples, (3, samples); None if there are too few windows.
+
+    `energy` holds squared coefficients, (samples, windows, entries of a window), `overlap` is that of the windows.
+    """
+    ndim, size = len(block), energy.shape[1]
+    count = max(int(FLAT_SHARES[ndim] * size), math.ceil(MIN_FLAT[ndim] * overlap))
+    if size < count:
         return None
-    found = [_compare(windows, energy, count, _half(windows.block, half)) for half in (0, 1)]
+    found = [_compare(energy, count / overlap, count, _half(block, half)) for half in (0, 1)]
     plain, bounded, error = np.mean(found, axis=0)
     error *= CAUTION / math.sqrt(2)
-    return Whiteness(*(float(np.exp(v)) for v in ((bounded - error).max(), (-plain - error).max(), (plain - error)[1])))
+    ratios: Array = np.exp([(bounded - error).max(axis=0), (-plain - error).max(axis=0), (plain - error)[1]])
+    return ratios
+
+
+def compared_sides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the sides of the windows that are compared in data of a shape."""
+    if len(shape) == 1 and shape[0] < 2 * MIN_FLAT[1] * BLOCK_SIDES[1]:
+        return (SHORT_SIDE,)
+    return tuple(min(BLOCK_SIDES[len(shape)], n) for n in shape)
 
 
 def _windows(y: Floats) -> WindowSet:
     """Return the windows that are compared: those near a clip limit are left out."""
-    sides = tuple(min(BLOCK_SIDES[y.ndim], n) for n in y.shape)
-    if y.ndim == 1 and y.size < 2 * MIN_FLAT[1] * BLOCK_SIDES[1]:
-        sides = (SHORT_SIDE,)
-    windows = window_set(y, range(y.ndim), sides, 4, tapered=y.ndim == 1)
+    windows = window_set(y, range(y.ndim), compared_sides(y.shape), 4, tapered=y.ndim == 1)
     limits = [limit for limit in find_clip_limits(y) if math.isfinite(limit)]
     return windows.away_from(limits, NEAR_DISTANCE * sample_level(y)) if limits else windows
 
@@ -150,31 +164,33 @@ def _half(block: tuple[int, ...], half: int) -> _Half:
     return _Half(np.flatnonzero(judging), found)
 
 
-def _compare(windows: WindowSet, energy: Floats, count: int, half: _Half) -> Array:
-    """Return for the lower and the middle band the log of its power over that of the high band.
+def _compare(energy: Floats, independent: float, count: int, half: _Half) -> Array:
+    """Return for the lower and the middle band the log of its power over that of the high band, of every sample.
 
     Three rows: as it is, less what texture can explain, and the standard error.
     """
-    judged = energy[:, half.judging]
-    contrast = np.log1p(judged / np.maximum(np.median(judged, axis=0), TINY)).mean(axis=1)
-    flat = energy[np.argpartition(contrast, count - 1)[:count]].astype(np.float64)
+    judged = energy[..., half.judging]
+    contrast = np.log1p(judged / np.maximum(np.median(judged, axis=1, keepdims=True), TINY)).mean(axis=-1)
+    flattest = np.argpartition(contrast, count - 1, axis=1)[:, :count]
+    flat = np.take_along_axis(energy, flattest[..., None], axis=1).astype(np.float64)
     *lower, high = half.bands
-    independent = count / windows.overlap
-    powers = flat.mean(axis=0)
+    powers = flat.mean(axis=1)
     highest = _power(powers, high)
     rows = []
     for band in lower:
-        ratio = math.log(_power(powers, band) / highest)
-        excess = excess_variability(flat[:, band.places].mean(axis=1), band.independent)
-        texture = MAX_TEXTURE_MEAN * math.sqrt(max(excess - 1, 0.0) * 2 / band.independent)
+        ratio = np.log(_power(powers, band) / highest)
+        excess = excess_variability(flat[..., band.places].mean(axis=-1), band.independent)
+        texture = MAX_TEXTURE_MEAN * np.sqrt(np.maximum(excess - 1, 0.0) * 2 / band.independent)
         variance = 2 * QUARTILE_VARIANCE / independent * (1 / band.independent + 1 / high.independent)
-        rows.append((ratio, ratio + math.log(max(1 - texture, MIN_SHARE)), math.sqrt(variance)))
-    return np.array(rows).T
+        error = np.full(len(ratio), math.sqrt(variance))
+        rows.append((ratio, ratio + np.log(np.maximum(1 - texture, MIN_SHARE)), error))
+    return np.stack([np.stack(row) for row in rows], axis=1)
 
 
-def _power(powers: Array, band: _Band) -> float:
-    """Return the lower quartile over the coefficients of a band of their mean powers."""
-    return max(quantiles(powers[band.places], (0.25,))[0], TINY)
+def _power(powers: Array, band: _Band) -> Array:
+    """Return the lower quartile over the coefficients of a band of their mean powers, of every sample."""
+    out: Array = np.maximum(quantiles(powers[:, band.places], (0.25,))[0], TINY)
+    return out
 
 
 def _effective_count(block: tuple[int, ...], band: NDArray[np.bool_]) -> float:

@@ -176,6 +176,14 @@ def window_set(
     )
 
 
+def tapered_signals(windows: Floats, dtype: Any) -> Floats:
+    """Return the DCT of windows along the last axis, behind a taper of a dtype, over what that does to white noise."""
+    taper = _taper(windows.shape[-1:], np.dtype(dtype))
+    coefficients = dct_of_signals(windows * taper.weights)
+    coefficients /= taper.gains
+    return coefficients
+
+
 class _Taper(NamedTuple):
     """The taper of a window, and what it does to the level of white noise in every coefficient."""
 
@@ -296,11 +304,8 @@ def dct_of_windows(windows: Floats) -> Floats:
     than the fast transform.
     """
     block = windows.shape[1:]
-    if len(block) == 1 and block[0] >= MIN_FAST_SIDE:
-        from scipy import fft
-
-        fast: Floats = fft.dct(windows, norm="ortho")
-        return fast
+    if len(block) == 1:
+        return dct_of_signals(windows)
     matrices = _dct_matrices(block, windows.dtype)
     if math.prod(block) <= MAX_MATRIX_ENTRIES:
         whole: Floats = windows.reshape(-1, math.prod(block)) @ matrices[0]
@@ -308,6 +313,18 @@ def dct_of_windows(windows: Floats) -> Floats:
     out = windows
     for matrix in matrices:
         out = np.moveaxis(out, 1, -1) @ matrix
+    return out
+
+
+def dct_of_signals(windows: Floats) -> Floats:
+    """Return the orthonormal DCT of windows of signals, along the last axis. Those of a signal depend on no other."""
+    side = windows.shape[-1]
+    if side >= MIN_FAST_SIDE:
+        from scipy import fft
+
+        fast: Floats = fft.dct(windows, norm="ortho")
+        return fast
+    out: Floats = windows @ _dct_matrices((side,), windows.dtype)[0]
     return out
 
 

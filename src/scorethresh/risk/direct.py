@@ -44,7 +44,8 @@ def direct_curve(
     slopes, (starts, coefficients) = risk_terms(rule, thresholds, sigma)
     if len(jumps) > 1 or not 2 <= len(slopes) <= MOST_PIECES:
         return None
-    parts = np.array_split(flat, max(1, min(cores(), flat.size // _ENTRIES_PER_THREAD)))
+    shares = flat.size // _ENTRIES_PER_THREAD
+    parts = [flat] if shares < 2 else np.array_split(flat, min(cores(), shares))
     sums = np.empty((3, thresholds.size))
     for k in range(thresholds.size):
         position, height = (jumps[0][0][k], jumps[0][1][k]) if jumps else (0.0, 0.0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._arrays import Floats
+from .._validate import Array
 
 __all__ = [
     "DIVERGENCE_ERROR",
@@ -16,8 +18,9 @@ __all__ = [
     "NoiseEnergy",
     "Prediction",
     "RiskSums",
-    "posterior",
+    "posteriors",
     "predict",
+    "predict_all",
     "risk_sums",
 ]
 
@@ -144,20 +147,25 @@ def risk_sums(risk: Floats, divergence: Floats, weight: Any) -> RiskSums:
 
 
 def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Prediction:
-    """Predict the mean squared error.
+    """Predict the mean squared error; see `predict_all`."""
+    return predict_all([sums], [noise], filter_ratio)[0]
+
+
+def predict_all(sums: Sequence[RiskSums], noises: Sequence[NoiseEnergy], filter_ratio: FilterRatio) -> list[Prediction]:
+    """Predict the mean squared errors of many estimates.
 
     Parameters
     ----------
-    sums : RiskSums
-        Of the whole estimate.
-    noise : NoiseEnergy
+    sums : sequence of RiskSums
+        Of every estimate as a whole.
+    noises : sequence of NoiseEnergy
         What is known of the noise.
     filter_ratio : FilterRatio
         How the error of such an estimator compares with its divergence.
 
     Returns
     -------
-    Prediction
+    list of Prediction
         Per entry that holds noise.
 
     Notes
@@ -177,6 +185,16 @@ def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Pr
     the error with normal noise. Mean and standard deviation of the posterior are returned. A risk below zero thus
     makes the prediction small, not negative.
     """
+    readings = [_readings(some, noise, filter_ratio) for some, noise in zip(sums, noises, strict=True)]
+    means, spreads, risks, errors = np.array(readings).T
+    found = zip(
+        noises, *(v.tolist() for v in (*posteriors(means, spreads, risks, errors), risks / errors)), strict=True
+    )
+    return [Prediction(noise.unit**2 * mse, noise.unit**2 * stderr, score) for noise, mse, stderr, score in found]
+
+
+def _readings(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> tuple[float, float, float, float]:
+    """Return mean and standard deviation of the prior, the risk and its standard error, over the unit squared."""
     risk, divergence = (total / noise.count / noise.unit**2 for total in (sums.risk, sums.divergence))
     # Clipping took noise from the residual and from the estimate; undoing it gives the latter back.
     risk += (1 - noise.unclipped_share) * (noise.second - divergence)
@@ -186,33 +204,34 @@ def predict(sums: RiskSums, noise: NoiseEnergy, filter_ratio: FilterRatio) -> Pr
     filtered = filter_ratio.reading(max(divergence / noise.second, 1 / noise.count))
     lost = 2 * math.log(noise.count) / noise.count
     spread = math.hypot(filtered.stderr, 2 * noise.level_error * filtered.mse, lost)
-    prior = Prediction(noise.second * filtered.mse, noise.second * spread)
-    found = posterior(prior, risk, math.sqrt(of_risk))
-    return Prediction(noise.unit**2 * found.mse, noise.unit**2 * found.stderr, risk / math.sqrt(of_risk))
+    return noise.second * filtered.mse, noise.second * spread, risk, math.sqrt(of_risk)
 
 
-def posterior(prior: Prediction, risk: float, stderr: float) -> Prediction:
-    """Return what is known of an error that has a lognormal prior and was measured with normal noise.
+def posteriors(means: Array, spreads: Array, risks: Array, errors: Array) -> tuple[Array, Array]:
+    """Return means and standard deviations of errors that have lognormal priors and were measured with normal noise.
 
     Parameters
     ----------
-    prior : Prediction
-        Mean and standard deviation of the prior.
-    risk, stderr : float
-        The measured error and its standard error.
+    means, spreads : ndarray
+        Means and standard deviations of the priors.
+    risks, errors : ndarray
+        The measured errors and their standard errors.
 
     Notes
     -----
     The product of both laws is summed by the trapezoidal rule, over nodes where either is large and in between.
     """
-    variance = math.log1p((prior.stderr / prior.mse) ** 2)
-    centre, spread = math.log(prior.mse) - variance / 2, math.sqrt(variance)
-    measured = risk + stderr * NODES
-    ends = np.concatenate([centre + spread * NODES, np.log(measured[measured > 0])])
-    nodes = np.sort(np.concatenate([ends, np.linspace(ends.min(), ends.max(), NODES.size)]))
-    errors = np.exp(nodes)
-    exponent = -(((nodes - centre) / spread) ** 2 + ((errors - risk) / stderr) ** 2) / 2
-    weights = np.exp(exponent - exponent.max()) * np.gradient(nodes)
-    weights /= weights.sum()
-    mean = float(weights @ errors)
-    return Prediction(mean, math.sqrt(float(weights @ (errors - mean) ** 2)))
+    variance = np.log1p((spreads / means) ** 2)[:, None]
+    centre, width = np.log(means)[:, None] - variance / 2, np.sqrt(variance)
+    measured = risks[:, None] + errors[:, None] * NODES
+    # Twice the same node adds nothing.
+    logarithms = np.where(measured > 0, np.log(np.where(measured > 0, measured, 1.0)), centre)
+    ends = np.concatenate([centre + width * NODES, logarithms], axis=1)
+    between = np.linspace(ends.min(axis=1), ends.max(axis=1), NODES.size, axis=1)
+    nodes = np.sort(np.concatenate([ends, between], axis=1), axis=1)
+    values = np.exp(nodes)
+    exponent = -(((nodes - centre) / width) ** 2 + ((values - risks[:, None]) / errors[:, None]) ** 2) / 2
+    weights = np.exp(exponent - exponent.max(axis=1, keepdims=True)) * np.gradient(nodes, axis=1)
+    weights /= weights.sum(axis=1, keepdims=True)
+    found = (weights * values).sum(axis=1)
+    return found, np.sqrt((weights * (values - found[:, None]) ** 2).sum(axis=1))

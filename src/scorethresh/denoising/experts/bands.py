@@ -16,7 +16,7 @@ from ...frames.wavelets import BandKey, Frame, Undecimated, detail_bands
 from ...noise.covariance import Covariance, White, reflected_variances
 from ...risk.curve import RiskCurve
 from ...risk.estimate import Estimate
-from ..batch import Batch
+from ..batch import Batch, grouped
 from .base import LEAST_GAIN, Expert, filter_variances
 from .decisions import Decisions
 from .samples import at_valid_centres, join_samples, sample_band
@@ -163,15 +163,16 @@ class BandThresholds(Expert):
 
     def apply(self, batch: Batch, pilot: Floats | None = None, curves: Sequence[RiskCurve] | None = None) -> Estimate:
         """Return the estimate of a batch with its divergence, by risk curves of the bands if these are known."""
-        return run_bands(self.noise, self.decisions, batch, self._choice(curves)).estimate
+        # Thresholds are known, so that pieces need not be looked at together.
+        return _run_groups(self.noise, self.decisions, batch, self._choice(curves), 1).estimate
 
     def value(self, values: Floats, pilot: Floats | None = None) -> Floats:
-        """Return the estimate alone; pieces are treated one after the other, to save memory."""
+        """Return the estimate alone; large pieces are treated one after the other, to save memory."""
         shrink, frame = self.decisions.shrink, self.noise.frame
         out = np.empty_like(values)
-        for k in range(len(values)):
-            out[k] = frame.apply(
-                values[k], lambda band, c: shrink(c[None], self.thresholds[band], in_place=True)[0], values.ndim - 2
+        for some in grouped(values):
+            out[some] = frame.apply(
+                values[some], lambda band, c: shrink(c, self.thresholds[band], in_place=True), values.ndim - 2
             )
         return out
 
@@ -214,8 +215,8 @@ class BandRun:
     curves: tuple[RiskCurve | None, ...]
 
 
-class PieceRun(NamedTuple):
-    """What a pass over all bands of one piece found: per band the threshold and its risk curve, and what is kept.
+class _Run(NamedTuple):
+    """What a pass over all bands of some pieces found: per band the threshold and its risk curve, and what is kept.
 
     Kept are so many of so many coefficients; none are counted where the risk curve is not known.
     """
@@ -228,18 +229,21 @@ class PieceRun(NamedTuple):
 def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Choice) -> BandRun:
     """Shrink every band at the threshold of `choice`, and add up the divergence.
 
-    Several pieces are looked at together, and then shrunk one after the other, to save memory.
+    Several pieces are looked at together; large ones are then shrunk one after the other, to save memory.
     """
     count = len(batch.values)
-    pieces = [batch.piece(k) for k in range(count)]
-    if count > 1:
-        chosen = {k: choice(k, c) for k, c in _joint_samples(noise, pieces).items()}
-        runs = [_run_piece(noise, decisions, piece, lambda k, _: chosen[k], count) for piece in pieces]
-    else:
-        runs = [_run_piece(noise, decisions, batch, choice, 1)]
+    if count == 1:
+        return _run_groups(noise, decisions, batch, choice, 1)
+    chosen = {k: choice(k, c) for k, c in _joint_samples(noise, batch).items()}
+    return _run_groups(noise, decisions, batch, lambda k, _: chosen[k], count)
+
+
+def _run_groups(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Choice, pieces: int) -> BandRun:
+    """Shrink every band, and add up the divergence; so many pieces are sampled together."""
+    runs = [_run(noise, decisions, some, choice, pieces) for some in batch.groups()]
     estimates = [run.estimate for run in runs]
     value, divergence = (
-        arrays[0] if count == 1 else np.concatenate(arrays)
+        arrays[0] if len(runs) == 1 else np.concatenate(arrays)
         for arrays in ([e.value for e in estimates], [e.divergence for e in estimates])
     )
     order = range(len(noise.bands))
@@ -249,26 +253,26 @@ def run_bands(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Cho
     return BandRun(Estimate(value, divergence), thresholds, shares, curves)
 
 
-def _joint_samples(noise: FrameNoise, pieces: list[Batch]) -> dict[int, Floats]:
+def _joint_samples(noise: FrameNoise, batch: Batch) -> dict[int, Floats]:
     """Return the sampled coefficients of every band, those of all pieces together."""
-    frame, shape = noise.frame, pieces[0].shape
+    frame, shape, pieces = noise.frame, batch.shape, len(batch.values)
     inside = frame.inside(shape)
     found: dict[int, list[Floats]] = {k: [] for k in range(len(noise.bands))}
-    for piece in pieces:
+    for some in batch.groups():
 
-        def look(k: int, c: Floats, piece: Batch = piece) -> None:
-            found[k] += sample_band(frame, noise.bands[k].key, cropped(c, inside), piece.valid, len(pieces))
+        def look(k: int, c: Floats, some: Batch = some) -> None:
+            found[k] += sample_band(frame, noise.bands[k].key, cropped(c, inside), some.valid, pieces)
 
-        frame.visit(piece.values, look, len(shape))
+        frame.visit(some.values, look, len(shape))
     return {k: join_samples(samples) for k, samples in found.items()}
 
 
-def _run_piece(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Choice, pieces: int) -> PieceRun:
-    """Shrink every band of a batch of one piece, which is one of several."""
+def _run(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Choice, pieces: int) -> _Run:
+    """Shrink every band of a batch of some of the pieces; if there are several, the choice does not look at any."""
     frame, values, ndim = noise.frame, batch.values, len(batch.shape)
     # Where errors have weights it matters where the divergence arises; else its mean is enough.
     local = batch.weights is not None and isinstance(frame, Undecimated)
-    shape = (1, *(batch.shape if local else (1,) * ndim))
+    shape = (len(values), *(batch.shape if local else (1,) * ndim))
     divergence = np.full(shape, noise.mean_share * values.shape[1], values.dtype if local else np.float64)
     inside = frame.inside(batch.shape)
     chosen: dict[int, tuple[float, RiskCurve | None]] = {}
@@ -276,28 +280,30 @@ def _run_piece(noise: FrameNoise, decisions: Decisions, batch: Batch, choice: Ch
 
     def shrink(k: int, coefficients: Floats) -> Floats:
         band, c = noise.bands[k], cropped(coefficients, inside)
-        [sample] = sample_band(frame, band.key, c, batch.valid, pieces)
-        chosen[k] = t, curve = choice(k, sample)
-        known = curve
-        if known is None or pieces > 1 or decisions.named:
-            # Whatever picked the threshold, its divergence is estimated by the default method, piece by piece.
-            known = decisions.default_curve(sample, np.array([t]), band.sigma)
-        per_entry = band.share * known.dof[np.searchsorted(known.thresholds, t)] / known.size
-        if band.border and batch.shape == noise.shape:
-            per_entry = divergence_with_borders(band, c[0], t, per_entry)
-        if local:
-            spread_divergence(frame, band, c[0], t, per_entry, divergence[0])
-        else:
-            divergence[...] += per_entry
-        out = decisions.shrink(coefficients, t, in_place=True)
+        samples = sample_band(frame, band.key, c, batch.valid, pieces)
+        chosen[k] = t, curve = choice(k, samples[0])
+        for piece, sample, out in zip(c, samples, divergence, strict=True):
+            known = curve
+            if known is None or pieces > 1 or decisions.named:
+                # Whatever picked the threshold, its divergence is estimated by the default method, piece by piece.
+                known = decisions.default_curve(sample, np.array([t]), band.sigma)
+            per_entry = band.share * known.dof[np.searchsorted(known.thresholds, t)] / known.size
+            if band.border and batch.shape == noise.shape:
+                per_entry = divergence_with_borders(band, piece, t, per_entry)
+            if local:
+                spread_divergence(frame, band, piece, t, per_entry, out)
+            else:
+                out += per_entry
+        shrunk = decisions.shrink(coefficients, t, in_place=True)
         counts[k] = np.zeros(2, np.int64)
         if curve is not None:  # tiles are not asked what they keep
-            [kept] = at_valid_centres(frame, band.key, cropped(out, inside), batch.valid, None)
-            counts[k] = np.array([np.count_nonzero(kept != 0), kept.size])  # far faster than counting floats
-        return out
+            kept = at_valid_centres(frame, band.key, cropped(shrunk, inside), batch.valid, None)
+            # Far faster than counting floats.
+            counts[k] = np.array([[np.count_nonzero(some != 0), some.size] for some in kept]).sum(axis=0)
+        return shrunk
 
     value = frame.apply(values, shrink, ndim)
-    return PieceRun(Estimate(value, divergence), chosen, counts)
+    return _Run(Estimate(value, divergence), chosen, counts)
 
 
 def divergence_with_borders(band: BandNoise, c: Floats, threshold: float, per_entry: float) -> float:

@@ -20,18 +20,20 @@ MOST_FINE_SAMPLES = 1 << 16
 MIN_SAMPLES = 8
 
 
-def sample_band(frame: Frame, key: BandKey, c: Floats, valid: NDArray[np.bool_] | None, times: int = 1) -> list[Floats]:
+def sample_band(
+    frame: Frame, key: BandKey, c: Floats, valid: NDArray[np.bool_] | None, pieces: int | None = None
+) -> list[Floats]:
     """Return, per piece, enough coefficients of a band, (1, parts, ...): of many, one per cell of a jittered grid.
 
-    They are enough together with those of as many more coefficients, `times` in all.
+    They are enough together with those of all `pieces`, of which there may be more than are passed.
 
     Neighbours are alike, so few of them tell as much as all. The places are random within their cells: on a regular
     grid, or in few rows and columns, periodic structure would be missed or met too often.
     """
     ndim = c.ndim - 2
     enough = MOST_FINE_SAMPLES if key.level <= 2 else MIN_SCORE_SIZE
-    step = 1
-    while c.size * times >> (step.bit_length() * ndim) >= enough:
+    step, size = 1, c[0].size * (pieces or len(c))
+    while size >> (step.bit_length() * ndim) >= enough:
         step *= 2
     steps = tuple(step if n >= MIN_SAMPLES * step else 1 for n in c.shape[2:])
     return at_valid_centres(frame, key, c, valid, jittered_grid(c.shape[2:], steps))
