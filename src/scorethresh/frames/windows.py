@@ -127,11 +127,15 @@ class Windows:
         block = flat_axes + self.block
         cut, variance = cut.reshape(block), variance.reshape(block)
         traces = [traces_of(b, self.step, n).astype(dtype) for b, n in zip(self.block, inside, strict=True)]
-        shrinkage = WindowShrinkage(cut, variance, JUMP_HALF_WIDTH, variance, *traces[-2:])
+
+        def shrinkage(trace: Floats) -> WindowShrinkage:
+            return WindowShrinkage(cut, variance, JUMP_HALF_WIDTH, trace, *traces[-2:])
+
         dz, dy, dx = (dct_matrix(b).astype(dtype) for b in block)
         padded = [v.reshape(len(v), *flat_axes, *v.shape[1:]) for v in padded]
         if block[0] == 1:
-            sums = sliding_dct(padded[0], padded[1] if len(padded) > 1 else None, shrinkage, (dy, dx), self.step)
+            pilot = padded[1] if len(padded) > 1 else None
+            sums = sliding_dct(padded[0], pilot, shrinkage(variance), (dy, dx), self.step)
             return _Sums(sums[0].reshape(shape), *sums[1:])
         total = np.zeros_like(padded[0])
         weight, divergence = np.zeros((2, *total.shape[1:]), dtype)
@@ -139,8 +143,8 @@ class Windows:
             part = slice(z, z + block[0])
             planes = [np.ascontiguousarray(np.einsum("fk,pkyx->pfyx", dz, v[:, part])) for v in padded]
             pilot = planes[1] if len(planes) > 1 else None
-            shrinkage = shrinkage._replace(trace=variance * traces[0][z // self.step, :, None, None])
-            sums = sliding_dct(planes[0], pilot, shrinkage, (dy, dx), self.step)
+            trace = variance * traces[0][z // self.step, :, None, None]
+            sums = sliding_dct(planes[0], pilot, shrinkage(trace), (dy, dx), self.step)
             total[:, part] += np.einsum("fk,pfyx->pkyx", dz, sums[0])
             weight[part] += sums[1]
             divergence[part] += sums[2]
