@@ -15,6 +15,7 @@ which noise.
 from __future__ import annotations
 
 import argparse
+import itertools
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
@@ -36,6 +37,11 @@ def load(name: str) -> np.ndarray:
     image = color.rgb2gray(image[..., :3]) * 255.0 if image.ndim == 3 else image.astype(float)
     top, left = ((n - SIDE) // 2 for n in image.shape)
     return image[max(top, 0) : top + SIDE, max(left, 0) : left + SIDE]
+
+
+def rng_of(image: str, draw: int) -> np.random.Generator:
+    """Return the generator of a draw of noise on a picture."""
+    return np.random.default_rng([zlib.crc32(image.encode()), draw])
 
 
 def cases(clean: np.ndarray, rng: np.random.Generator) -> Iterator[tuple]:
@@ -63,23 +69,23 @@ def models(arguments: argparse.Namespace) -> None:
     """Print predicted and true errors of every model, its parameters given and estimated."""
     columns = f"{'predicted':>11}{'true':>9}"
     print(f"{'parameters':32}{'given: PSNR':>12}{columns}   {'found: PSNR':>12}{columns}")
-    agree: dict[str, list[tuple[bool, bool]]] = {}
-    for image in arguments.images:
+    agree: dict[str, list[tuple[bool, bool, float, float]]] = {}
+    for image, draw in itertools.product(arguments.images, range(arguments.draws)):
         clean = load(image)
-        rng = np.random.default_rng(zlib.crc32(image.encode()))
-        for name, y, truth, *both in cases(clean, rng):
-            row, within = f"{name:20}{image:12}", []
+        for name, y, truth, *both in cases(clean, rng_of(image, draw)):
+            row, within, off = f"{name:20}{image:12}", [], []
             for model in both:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     found = st.Denoiser(noise=model, choose=arguments.choose).run(y)
                 true = np.mean((found.estimate - truth) ** 2)
                 within.append(abs(found.predicted_mse - true) < 2 * found.stderr)
+                off.append(abs(10 * np.log10(found.predicted_mse / true)))
                 peak = 10 * np.log10(np.ptp(truth) ** 2 / true)
                 row += f"{peak:12.2f}{found.predicted_mse:11.3g}{true:9.3g}{' ' if within[-1] else '!'}  "
-            agree.setdefault(name, []).append(tuple(within))
+            agree.setdefault(name, []).append((*within, *off))
             print(row, flush=True)
-    print("\nshare within 2 standard errors: given, estimated")
+    print("\nshare within 2 standard errors, given and estimated; |dB| off, given and estimated, mean")
     for name, each in agree.items():
         print(f"{name:20}" + "".join(f"{share:8.2f}" for share in np.mean(each, axis=0)))
 
@@ -110,9 +116,9 @@ def auto(arguments: argparse.Namespace) -> None:
     """Print which model is found, the PSNR that it costs, and the share of errors within two standard errors."""
     found_kinds: dict[str, list[str]] = {}
     rows: dict[str, list[tuple[float, bool, float, bool, float]]] = {}
-    for image in arguments.images:
+    for image, draw in itertools.product(arguments.images, range(arguments.draws)):
         clean = load(image)
-        for name, y, truth, model in kinds(clean, np.random.default_rng(zlib.crc32(image.encode()))):
+        for name, y, truth, model in kinds(clean, rng_of(image, draw)):
             with warnings.catch_warnings(record=True):
                 warnings.simplefilter("always")
                 found = st.Denoiser(choose=arguments.choose).run(y)
@@ -200,8 +206,8 @@ def coverage(arguments: argparse.Namespace) -> None:
     """Print how often two standard errors cover the error, the level of white noise known and estimated."""
     rows: dict[tuple[str, bool], list[tuple[bool, float]]] = {}
     for k, (kind, clean, levels) in enumerate(coverage_data(arguments.images)):
-        for level in levels:
-            y = clean + np.random.default_rng([k, int(level)]).normal(0, level, clean.shape)
+        for level, draw in itertools.product(levels, range(arguments.draws)):
+            y = clean + np.random.default_rng([k, int(level), draw]).normal(0, level, clean.shape)
             for known in (True, False):
                 options = {"sigma": level if known else None, "channel_axis": -1 if kind == "colours" else None}
                 with warnings.catch_warnings():
@@ -283,6 +289,7 @@ def main() -> None:
     parser.add_argument("sections", nargs="+", choices=SECTIONS)
     parser.add_argument("--images", nargs="+", default=REPORT)
     parser.add_argument("--choose", default="fast")
+    parser.add_argument("--draws", type=int, default=3, help="of the noise, for models, auto and coverage")
     parser.add_argument("--picture", type=Path, help="of the section auto")
     arguments = parser.parse_args()
     for section in arguments.sections:

@@ -10,7 +10,7 @@ import pywt
 import oracles
 import scorethresh as st
 from scorethresh.noise.gaussian import observe
-from scorethresh.noise.magnitude import MagnitudeTransform
+from scorethresh.noise.magnitude import WEIGHT_ERROR, MagnitudeTransform
 from scorethresh.noise.rician import fit_magnitude_level
 
 CAMERA = pywt.data.camera()[100:292, 120:312].astype(float)
@@ -126,3 +126,12 @@ def test_impossible_data_are_refused():
         st.denoise(np.where(DISC, CAMERA, -1.0), noise="rician")
     with pytest.raises(ValueError, match="complex data"):
         st.denoise(CAMERA * 1j + CAMERA, noise="rician")
+
+
+def test_the_weights_of_errors_are_uncertain():
+    """By that share of the error, white noise of the same level on the same bright picture is predicted better."""
+    clean = 100 + np.tile(CAMERA, (2, 2))
+    y = magnitudes(clean, 10.0, 3)
+    found = st.Denoiser(noise=st.RicianNoise(sigma=10.0), choose="fast").run(y)
+    white = st.Denoiser(sigma=10.0, choose="fast").run(y)
+    assert found.stderr**2 - white.stderr**2 == pytest.approx((WEIGHT_ERROR * found.predicted_mse) ** 2, rel=0.1)

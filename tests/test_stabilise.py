@@ -55,13 +55,14 @@ def test_the_noise_has_level_1_and_no_correlation_across_channels(rng):
 def test_the_mean_of_the_channels_holds_the_noise_that_their_differences_do_not(rng, shared, white):
     """A covariance of 1 and `shared` has the eigenvalues 1 + 2 shared and 1 - shared; texture is in the mean alone.
 
-    Readings are right to 5%, and those near 1 are taken for 1.
+    Readings of levels are right to 5%, and those near 1 are taken for 1. What they leave is right to twice their error.
     """
     common, own = rng.normal(size=(96, 96, 1)), rng.normal(size=(96, 96, 3))
     texture = 0 if white else 40 * gaussian_filter(rng.normal(size=(96, 96, 1)), 0.5)
     y = 100 + texture + 10 * (np.sqrt(shared) * common + np.sqrt(1 - shared) * own)
     found = [c.variance for c in stabilised(y, noise=Known(10.0), channel_axis=-1)[1].covariances]
-    assert found == pytest.approx([1 + 2 * shared, 1 - shared, 1 - shared], rel=0.15 if shared else 1e-12)
+    assert found[1:] == pytest.approx([1 - shared] * 2, rel=0.15 if shared else 1e-12)
+    assert found[0] == pytest.approx(1 + 2 * shared, rel=0.05 if shared else 1e-12)
 
 
 class Known(NoiseModel):
