@@ -80,11 +80,49 @@ def test_few_electrons_make_predictions_uncertain():
     assert GeneralisedAnscombe(1.0, 0.0, 0.0).curve_error(Moments(1.0, 1e-6, 1e-12)) == 1
 
 
-def test_no_light_at_all_is_predicted():
-    with pytest.warns(st.AssumptionWarning):
-        found = st.Denoiser(noise="poisson", choose="fast").run(np.zeros((64, 64)))
+def test_no_light_at_all_is_no_noise():
+    found = st.Denoiser(noise="poisson", choose="fast").run(np.zeros((64, 64)))
     assert not found.estimate.any()
-    assert 0 <= found.predicted_mse < 1e-3
+    assert found.predicted_mse == 0
+
+
+def test_a_constant_channel_of_counts_holds_no_noise(rng):
+    """Such as an opaque alpha channel. It took its own mean off the risk of the others."""
+    light = 20 + 10 * np.sin(np.arange(96) / 9) * np.ones((96, 1))
+    counts = np.stack([rng.poisson(light), np.full(light.shape, 255), rng.poisson(light)], axis=-1)
+    found = st.Denoiser(noise="poisson", channel_axis=-1, choose="fast").run(counts)
+    alone = st.Denoiser(noise="poisson", channel_axis=-1, choose="fast").run(counts[..., [0, 2]])
+    assert (found.estimate[..., 1] == 255).all()
+    assert found.predicted_mse == pytest.approx(2 / 3 * alone.predicted_mse, rel=1e-6)
+
+
+@pytest.mark.parametrize("read", [1.0, 3.0, 29.9, 30.1, 100.0])
+@pytest.mark.parametrize("floor", [0.0, 15.0, 150.0])
+def test_tables_of_clipped_light_rise(read, floor):
+    """Means that are hardly ever above the floor have no place in them: the slope there was infinite, or noise."""
+    table = GeneralisedAnscombe(1.0, 0.0, read, floor=floor)._table
+    assert (np.diff(table.means) > 0).all()
+    assert (table.slopes > 0).all()
+    assert (table.slopes < 21 * np.sqrt(table.parameters + read**2 + 0.375)).all()
+
+
+def test_large_read_noise_is_clipped_too(rng):
+    """The mean of the dark, cut off at 0, came back as 0.4 times a read noise above 30 electrons."""
+    y = np.maximum(100 * rng.normal(size=(128, 128)), 0)
+    y[:, 64:] = rng.poisson(400, (128, 64)) + 100 * rng.normal(size=(128, 64))
+    found = st.Denoiser(noise=st.CameraNoise(1.0, 0.0, 100.0), choose="fast").run(np.maximum(y, 0))
+    assert found.estimate[:, :48].mean() < 5
+
+
+def test_clipping_above_the_offset_is_predicted(rng):
+    """By NaN, or by 1e6 times the error. The rest of the bias of what was cut off is not seen: a factor of 2."""
+    y, x = np.sin(np.linspace(0, 6, 64)), np.cos(np.linspace(0, 6, 64))
+    light = 20 + 18 * np.outer(y, x)
+    data = np.maximum(rng.poisson(light) + rng.normal(size=light.shape), 8)
+    with pytest.warns(st.AssumptionWarning):
+        found = st.Denoiser(noise=st.CameraNoise(1.0, 0.0, 1.0), choose="fast").run(data)
+    true = np.mean((found.estimate - light) ** 2)
+    assert true / 2 < found.predicted_mse < 2 * true
 
 
 @pytest.mark.parametrize("electrons", [1, 5, 20, 100])

@@ -336,3 +336,10 @@ def test_scores_of_blocks_are_those_in_memory(small, rng):
     known = fit.measure(read_source(da.from_array(y, chunks=50), None, None, None), denoiser)
     np.testing.assert_allclose(known.statistics.scores[0], crops.block_scores(back.batch(0, values[0])), rtol=1e-5)
     assert known.statistics.clip_limits == back.clip_limits
+
+
+def test_predictions_of_one_task_and_of_many_are_numbers_once_computed(rng):
+    for shape in ((40, 50), (2100, 2050)):
+        found = st.Denoiser(sigma=1.0, choose="bands").run(da.from_array(rng.normal(size=shape), chunks=500))
+        assert float(found.stderr) > 0
+        assert isinstance(found.predicted_mse.compute(), float)

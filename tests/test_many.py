@@ -185,3 +185,11 @@ def test_predictions_of_short_pooled_signals(size):
     true = np.mean((found.estimate - clean) ** 2, axis=1)
     assert np.mean(found.predicted_mse) == pytest.approx(true.mean(), rel=0.4)
     assert np.mean(np.abs(found.predicted_mse - true) < 2 * found.stderr) > 0.7
+
+
+@pytest.mark.parametrize("constant", [slice(0, 1), slice(None)])
+def test_pooled_results_name_the_noise_of_constant_samples(rng, constant):
+    y = 5 * np.sin(np.linspace(0, 6, 200)) + rng.normal(size=(6, 200))
+    y[constant] = 3.0
+    found = st.Denoiser(batch_axis=0, pooled=True).run(y)
+    assert found.noise.name in repr(found)

@@ -216,6 +216,26 @@ def test_sums_over_blocks_do_not_depend_on_tiles(shape, rng):
     assert found[0][3].sum() == maps[0].size
 
 
+@pytest.mark.parametrize("mean", [0.1, 0.5])
+def test_single_photons_are_left_with_a_warning(mean, rng):
+    """They look like spikes, and no error was predicted, aloud or not."""
+    counts = rng.poisson(mean, (64, 64))
+    with pytest.warns(st.AssumptionWarning, match="counts of single photons"):
+        found = st.Denoiser(choose="fast").run(counts)
+    assert found.warnings == (found.verdict,)
+    np.testing.assert_array_equal(found.estimate, counts)
+    with pytest.warns(st.AssumptionWarning, match="In 3 of 3 samples"):
+        st.Denoiser(choose="fast", batch_axis=0).run(np.stack([counts.ravel()] * 3))
+
+
+def test_drawings_and_spikes_are_no_photons(rng):
+    """Labels of regions, bits and dots of other values: no warning, and they stay."""
+    labels = np.repeat(np.repeat(rng.integers(0, 3, (8, 8)), 8, 0), 8, 1)
+    bits, dots = rng.integers(0, 2, (64, 64)), np.where(rng.random((64, 64)) < 0.05, 200, 0)
+    for y in (labels, bits, dots):
+        np.testing.assert_array_equal(run(y).estimate, y)
+
+
 @pytest.mark.parametrize("seed", [1, 3, 5])
 def test_growing_noise_among_stars_is_not_called_correlated(seed):
     """A sky with fine structure of its own, which no growing model explains, and which a spectrum would remove."""

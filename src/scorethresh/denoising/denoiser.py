@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ from .._containers import in_units, run_inside, values_of
 from .._lazy_data import lazy_module
 from .._progress import Progress
 from ..frames.wavelets import wavelet
+from ..noise.auto import AutoNoise
 from ..noise.base import ChosenNoise
 from ..noise.named import as_noise
 from ..risk.methods import Method, Selector, as_method
@@ -23,19 +23,19 @@ from ..rules import Hard, Rule, as_rule
 from .batch import Batch
 from .crops import crops_of, universal_cap
 from .error_map import ErrorBlocks
-from .experts.bands import Band
 from .experts.fit_bands import fit_bands, fit_global
 from .experts.nonlocal_ridge import REPORTS
 from .layout import Layout, read_layout
 from .many import denoise_many
 from .noise_sample import is_sampled, noise_sample, outlier_levels, with_outliers
 from .places import tiles_of
-from .plan import ChosenPlan, FittedPlan, PlanOptions, fit_plan
+from .plan import ChosenPlan, PlanOptions, fit_plan, named_bands, named_weights
 from .result import Denoised
 from .stabilise import Stabilised, stabilise
 from .tiles import DenoisedChannel, denoise_tiles, denoise_whole
-from .verdict import NO_NOISE, Verdict, judge
+from .verdict import Verdict, judge
 from .way_back import WayBack
+from .without_noise import unchanged
 
 __all__ = ["Denoiser", "denoise"]
 
@@ -144,7 +144,8 @@ class Denoiser:
         layout, chosen, stabilised = self.stabilised(y)
         options = self.plan_options(complex_data=layout.values.shape[1] > 1)
         if stabilised is None:
-            return Denoised(layout.unchanged(), 0.0, 0.0, 0.0, (), {}, noise=chosen.model, verdict=NO_NOISE)
+            automatic = isinstance(as_noise(self.noise, self.sigma), AutoNoise)
+            return _warned(unchanged(layout, chosen.model, automatic))
         values, back = stabilised
         fitted: list[ChosenPlan] = []
         denoised: list[DenoisedChannel] = []
@@ -158,10 +159,7 @@ class Denoiser:
                     guide = found.local  # the mean of the channels, in which patches of all are compared
         verdict = judge(chosen, back, values[0], denoised[0].value)
         del values, stabilised, channel, guide  # frees memory before the way back needs some
-        result = _result(back, chosen, verdict, fitted, denoised)
-        for failure in result.warnings:
-            warnings.warn(failure, _validate.AssumptionWarning, stacklevel=2)
-        return result
+        return _warned(_result(back, chosen, verdict, fitted, denoised))
 
     def plan_options(self, *, complex_data: bool) -> PlanOptions:
         """Return what the user chose, as objects."""
@@ -179,6 +177,13 @@ class Denoiser:
             rule=rule,
             method=method,
         )
+
+
+def _warned(found: Denoised) -> Denoised:
+    """Return a result after its warnings, as if by the caller of `Denoiser.run`."""
+    for failure in found.warnings:
+        warnings.warn(failure, _validate.AssumptionWarning, stacklevel=3)
+    return found
 
 
 def steps_of(shape: tuple[int, ...], options: PlanOptions) -> int:
@@ -204,20 +209,6 @@ def denoise_channel(
         found = denoise_whole(fitted, batch, back, channel)
         progress.step()
     return chosen, found
-
-
-def named_bands(fitted: Sequence[FittedPlan | ChosenPlan]) -> tuple[Band, ...]:
-    """Return the bands of all channels, with the channel they are of if there are several."""
-    several = len(fitted) > 1
-    pairs = ((k, band) for k, some in enumerate(fitted) for band in some.bands)
-    return tuple(dataclasses.replace(band, channel=k if several else None) for k, band in pairs)
-
-
-def named_weights(fitted: Sequence[FittedPlan | ChosenPlan]) -> dict[str, float]:
-    """Return the weights of all experts by their names, with the channel if there are several."""
-    several = len(fitted) > 1
-    pairs = ((k, pair) for k, some in enumerate(fitted) for pair in some.plan.named_weights.items())
-    return {f"channel {k} {name}" if several else name: weight for k, (name, weight) in pairs}
 
 
 def _result(

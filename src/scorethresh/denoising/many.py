@@ -203,7 +203,8 @@ def _pooled(each: Sequence[Any], rows: Sequence[Any]) -> list[Found]:
     options = each[0].plan_options(complex_data=layouts[0].values.shape[1] > 1)
     stabilised = _stabilised_alike(each, layouts)
     noisy = [k for k, some in enumerate(stabilised) if some is not None]
-    found: list[Found] = [Found(layout.unchanged(), 0.0, 0.0, 0.0, noise=each[0].noise) for layout in layouts]
+    model = as_noise(each[0].noise, each[0].sigma)
+    found: list[Found] = [Found(layout.unchanged(), 0.0, 0.0, 0.0, noise=model) for layout in layouts]
     if not noisy:
         return found
     known: list[Any] = [stabilised[k] for k in noisy]

@@ -173,6 +173,20 @@ class FittedPlan(NamedTuple):
         return ChosenPlan(self.plan, self.bands)
 
 
+def named_bands(fitted: Sequence[FittedPlan | ChosenPlan]) -> tuple[Band, ...]:
+    """Return the bands of all channels, with the channel they are of if there are several."""
+    several = len(fitted) > 1
+    pairs = ((k, band) for k, some in enumerate(fitted) for band in some.bands)
+    return tuple(replace(band, channel=k if several else None) for k, band in pairs)
+
+
+def named_weights(fitted: Sequence[FittedPlan | ChosenPlan]) -> dict[str, float]:
+    """Return the weights of all experts by their names, with the channel if there are several."""
+    several = len(fitted) > 1
+    pairs = ((k, pair) for k, some in enumerate(fitted) for pair in some.plan.named_weights.items())
+    return {f"channel {k} {name}" if several else name: weight for k, (name, weight) in pairs}
+
+
 def fit_plan(
     batch: Batch, covariance: Covariance, shape: tuple[int, ...], options: PlanOptions, cap: float = math.inf
 ) -> FittedPlan:

@@ -26,9 +26,9 @@ from .way_back import WayBack
 # coffee the error together over that alone was 0.70 at equal levels, 0.94 at a factor of 2, 1.03 at 3 and 5 at 20.
 MOST_LEVEL_RATIO = 2.0
 
-# How far from 1 the estimated noise level of a rotated channel must be to be used, and the least level that is used.
-# Estimates of white noise scatter by 5%; 0.15 is three times that.
-LEVEL_TOLERANCE, LEAST_LEVEL = 0.15, 1e-3
+# How far from 1 the estimated noise level of a rotated channel must be to be used, at least, and over its standard
+# error; and the least level that is used. Estimates of white noise scatter by 5%; 0.15 is three times that.
+LEVEL_TOLERANCE, LEVEL_ERRORS, LEAST_LEVEL = 0.15, 3.0, 1e-3
 # Levels of rotated channels are not estimated if more than this share of the entries is invalid or near a clip limit.
 MOST_EXCLUDED = 0.9
 
@@ -182,11 +182,12 @@ def rotated_covariances(
         excluded = near if excluded is None else near | excluded
     if excluded is not None and excluded.mean() >= MOST_EXCLUDED:
         return (covariance,) * len(values)
-    found = channel_levels(values, excluded, peaks=False)[0].ravel()
-    found = np.where(np.abs(found - 1) < LEVEL_TOLERANCE, 1.0, found)
+    read, error = channel_levels(values, excluded, peaks=False)
+    tolerance = max(LEVEL_TOLERANCE, LEVEL_ERRORS * error)
+    found = np.where(np.abs(read.ravel() - 1) < tolerance, 1.0, read.ravel())
     rest = len(found) - float(np.square(found[1:]).sum())
     levels = [math.sqrt(rest) if rest > 0 else found[0], *found[1:]]
-    return tuple(covariance if abs(level - 1) < LEVEL_TOLERANCE else White(max(level, LEAST_LEVEL)) for level in levels)
+    return tuple(covariance if abs(level - 1) < tolerance else White(max(level, LEAST_LEVEL)) for level in levels)
 
 
 def sampled_covariances(

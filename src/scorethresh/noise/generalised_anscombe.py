@@ -51,6 +51,9 @@ LARGE_READ = 30.0
 # 1.6, PSNR falls by 0.5 dB, with 5 electrons by 0.05. With 0.5 the variance without light is 0.75 to 0.98 for read
 # noise from 1 to 8; with 0 it is 0.60 to 0.95, with 0.8 the noise is more skewed.
 TANGENT = 0.5
+# Least slope of the mean root, over that without a floor, at which means are told by it: about the share of the values
+# above the floor.
+LEAST_TOLD = 0.05
 # Constant regions are taken for regions without noise where the noise level is at least this many steps of the data.
 # Noise of one step makes 25 equal pixels once in 1e10.
 MIN_STEPS = 1.0
@@ -190,17 +193,25 @@ def _moments(read: float, floor: float) -> MomentTable:
 
     Values below `floor`, in electrons, are clipped.
     """
-    means = np.linspace(0, np.sqrt(LARGEST_TABULATED_MEAN), TABLE_SIZE) ** 2
-    if read > LARGE_READ:
+    if read > LARGE_READ and floor == -math.inf:
+        means = np.linspace(0, np.sqrt(LARGEST_TABULATED_MEAN), TABLE_SIZE) ** 2
         return MomentTable.of(means, 2 * np.sqrt(means + read**2 + 0.125), np.ones(means.size))
-    counts = np.arange(LARGEST_TABULATED_MEAN + 15 * np.sqrt(LARGEST_TABULATED_MEAN))
+    largest = max(LARGEST_TABULATED_MEAN, floor + REACH * read)
+    means = np.linspace(0, np.sqrt(largest), TABLE_SIZE) ** 2
     nodes = np.linspace(-REACH, REACH, NODES) if read > 0 else np.zeros(1)
     weights = phi(nodes) / phi(nodes).sum()
-    roots = _root(np.maximum(counts[:, None] + read * nodes, floor), read)
-    first, second = roots @ weights, roots**2 @ weights
-    log_factorials = np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
-    with np.errstate(divide="ignore", invalid="ignore"):  # 0 log 0
-        log_powers = np.where(counts == 0, 0.0, counts * np.log(means)[:, None])
-    law = np.exp(log_powers - means[:, None] - log_factorials)
-    root_means = law @ first
-    return MomentTable.of(means, root_means, law @ second - root_means**2)
+    if read > LARGE_READ:  # electrons are as good as normal
+        roots = _root(np.maximum(means[:, None] + np.sqrt(means + read**2)[:, None] * nodes, floor), read)
+        root_means, squares = roots @ weights, roots**2 @ weights
+    else:
+        counts = np.arange(largest + 15 * np.sqrt(largest))
+        roots = _root(np.maximum(counts[:, None] + read * nodes, floor), read)
+        log_factorials = np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
+        with np.errstate(divide="ignore", invalid="ignore"):  # 0 log 0
+            log_powers = np.where(counts == 0, 0.0, counts * np.log(means)[:, None])
+        law = np.exp(log_powers - means[:, None] - log_factorials)
+        root_means, squares = law @ (roots @ weights), law @ (roots**2 @ weights)
+    # Means that hardly leave the floor cannot be told: their roots are all the same.
+    told = np.gradient(root_means, means) > LEAST_TOLD / np.sqrt(means + read**2 + 0.375)
+    start = int(np.argmax(told))
+    return MomentTable.of(*(each[start:] for each in (means, root_means, squares - root_means**2)))

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
-from ..denoising.denoiser import Denoiser, named_bands, named_weights
+from ..denoising.denoiser import Denoiser
 from ..denoising.error_map import ErrorBlocks, joined
 from ..denoising.noise_sample import is_sampled
+from ..denoising.plan import named_bands, named_weights
 from ..denoising.result import Denoised
 from ..denoising.verdict import NO_NOISE
 from ..denoising.way_back import EntrySums, WayBack
@@ -63,8 +64,16 @@ def _in_one_task(denoiser: Denoiser, y: Any) -> LazyDenoised:
 
     whole = dask.delayed(denoiser.run, pure=True)(dask.delayed(np.asarray)(y))
     estimate = da.from_delayed(whole.estimate, y.shape, y.dtype).rechunk(y.chunks)
-    mse, stderr = (da.from_delayed(getattr(whole, name), (), float) for name in ("predicted_mse", "stderr"))
+    mse, stderr = (_lazy_number(getattr(whole, name)) for name in ("predicted_mse", "stderr"))
     return LazyDenoised(estimate, mse, stderr, whole)
+
+
+def _lazy_number(delayed: Any) -> Any:
+    """Return an array of no axes, which `float` computes."""
+    import dask
+    import dask.array as da
+
+    return da.from_delayed(dask.delayed(np.float64)(delayed), (), np.float64)
 
 
 def _unchanged(y: Any) -> LazyDenoised:
@@ -105,7 +114,7 @@ def _lazy(y: Any, decisions: Decisions) -> LazyDenoised:
     whole = dask.delayed(_denoised)(
         assembled, prediction, sums, dask.delayed((back, known), traverse=False), source.shape
     )
-    mse, stderr = (da.from_delayed(prediction[k], (), float) for k in range(2))
+    mse, stderr = (_lazy_number(prediction[k]) for k in range(2))
     return LazyDenoised(estimate, mse, stderr, whole, **known)
 
 
