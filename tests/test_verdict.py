@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import pywt
+from scipy.fft import idctn
 from scipy.ndimage import gaussian_filter
 
 import scorethresh as st
@@ -226,6 +227,18 @@ def test_single_photons_are_left_with_a_warning(mean, rng):
     np.testing.assert_array_equal(found.estimate, counts)
     with pytest.warns(st.AssumptionWarning, match="In 3 of 3 samples"):
         st.Denoiser(choose="fast", batch_axis=0).run(np.stack([counts.ravel()] * 3))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_blocks_of_a_compressed_picture_stay(seed):
+    """Half of them have a few strong waves, as of JPEG: they look correlated, but the level is 0, which divided."""
+    rng = np.random.default_rng(seed)
+    blocks = np.zeros((32, 32, 8, 8))
+    blocks[..., 0, 0] = rng.uniform(200, 1200, (32, 32))
+    strong = rng.random((32, 32, 1, 1)) < 0.5
+    blocks[..., :5, :5] += np.where(strong, 16 * np.rint(rng.normal(0, 2, (32, 32, 5, 5))), 0)
+    picture = np.rint(idctn(blocks, axes=(-2, -1), norm="ortho")).transpose(0, 2, 1, 3).reshape(256, 256)
+    np.testing.assert_array_equal(run(picture).estimate, picture)
 
 
 def test_drawings_and_spikes_are_no_photons(rng):

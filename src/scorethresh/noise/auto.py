@@ -137,12 +137,12 @@ def white_rows(y: Floats) -> NDArray[np.bool_]:
 def _level_doubt(parts: Sequence[Floats]) -> float:
     """Return the relative standard error of the level of noise that may be white or correlated.
 
-    It is half of what the level by a spectrum is larger by, as if either were as likely.
+    It is half of what the level by a spectrum is larger by, as if either were as likely; at most all of it.
     """
     with contextlib.suppress(ValueError):  # too few windows between gaps
         power = sum(float(estimate_spectrum(part).mean()) for part in parts)
         white = sum(sample_level(part) ** 2 for part in parts)
-        return max(math.sqrt(power / white) - 1, 0.0) / 2
+        return min(max(math.sqrt(power / white) - 1, 0.0) / 2, 1.0) if white > 0 else 0.0
     return 0.0
 
 
