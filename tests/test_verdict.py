@@ -186,9 +186,11 @@ def test_the_map_is_calibrated(rng):
 
 
 def test_no_noise_no_error():
-    found = run(np.ones((40, 40)))
-    assert "left as they are" in found.verdict
-    assert not found.error_map().any()
+    for shape, channel_axis in (((40, 40), None), ((40, 40, 3), -1)):
+        found = run(np.ones(shape), channel_axis=channel_axis)
+        assert "left as they are" in found.verdict
+        assert found.error_map().shape == (40, 40)
+        assert not found.error_map().any()
 
 
 @pytest.mark.parametrize(("shape", "sides"), [((40,), (8,)), ((37, 50), (8, 6)), ((9, 10, 11), (4, 4, 3))])

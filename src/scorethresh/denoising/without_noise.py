@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..noise.base import NoiseModel
+from .error_map import ErrorBlocks, joined
 from .layout import Layout
 from .result import Denoised
 from .verdict import NO_NOISE
@@ -22,7 +23,10 @@ def unchanged(layout: Layout, model: NoiseModel, automatic: bool) -> Denoised:
     """Return data as they are, with a doubt if the model was found out and they may be single photons."""
     doubts = (_PHOTONS,) if automatic and may_be_photons(layout) else ()
     verdict = " ".join(doubts) or NO_NOISE
-    return Denoised(layout.unchanged(), 0.0, 0.0, 0.0, (), {}, noise=model, verdict=verdict, warnings=doubts)
+    blocks = ErrorBlocks(layout.shape, joined(layout.shape, ()), 1.0, 0.0)
+    return Denoised(
+        layout.unchanged(), 0.0, 0.0, 0.0, (), {}, noise=model, verdict=verdict, warnings=doubts, error_blocks=blocks
+    )
 
 
 def may_be_photons(layout: Layout) -> bool:

@@ -23,9 +23,8 @@ class LazyDenoised:
     predicted_mse, stderr : dask array
         The predicted mean squared error and its standard error: arrays without axes.
     sigma, bands, weights, plans, noise, verdict, warnings
-        As in `Denoised`, and known already: they were decided on crops. Of a large array that is treated in one task
-        they are None; `compute` returns them.
-
+        As in `Denoised`, and known already: they were decided on crops. Arrays of up to 2^22 entries are treated in one
+        task; of these they are None, and `compute` returns them.
     like : DataArray, optional
         y, if it has names, which the estimate gets.
 
