@@ -12,7 +12,7 @@ from ..._arrays import Floats
 from ..._validate import Array
 from ...frames.signal_windows import SignalWindows
 from ...frames.windows import WindowEstimate, Windows
-from ...noise.covariance import Covariance
+from ...noise.covariance import Covariance, White
 from ...risk.estimate import Estimate
 from ..batch import Batch
 from .base import Expert
@@ -54,7 +54,9 @@ class _OnWindows(Expert):
 
     @classmethod
     def make(cls, windows: Windows, covariance: Covariance) -> Self:
-        """Return the expert for noise of a covariance."""
+        """Return the expert for noise of a covariance. The DCT is orthonormal: white noise stays what it is."""
+        if isinstance(covariance, White):
+            return cls(windows, np.full(windows.block, covariance.variance))
         return cls(windows, covariance.filter_variances(windows.filters()))
 
     @property
