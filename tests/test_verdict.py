@@ -247,7 +247,7 @@ def test_drawings_and_spikes_are_no_photons(rng):
     """Labels of regions, bits and dots of other values: no warning, and they stay."""
     labels = np.repeat(np.repeat(rng.integers(0, 3, (8, 8)), 8, 0), 8, 1)
     bits, dots = rng.integers(0, 2, (64, 64)), np.where(rng.random((64, 64)) < 0.05, 200, 0)
-    for y in (labels, bits, dots):
+    for y in (labels, bits, dots, 4e152 * labels):
         np.testing.assert_array_equal(run(y).estimate, y)
 
 

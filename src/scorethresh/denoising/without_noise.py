@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..noise.base import NoiseModel
+from ..noise.models import MOST_COUNTS
 from .error_map import ErrorBlocks, joined
 from .layout import Layout
 from .result import Denoised
@@ -33,7 +34,9 @@ def may_be_photons(layout: Layout) -> bool:
     """Return whether data may be counts that stand apart, which look like spikes."""
     y, unknown = layout.values, layout.unknown
     known = y if unknown is None else y[:, :, ~unknown]
-    if y.shape[1] > 1 or not known.size or known.min() < 0 or not (known == np.rint(known)).all():
+    if y.shape[1] > 1 or not known.size or known.min() < 0 or known.max() > MOST_COUNTS:
+        return False
+    if not (known == np.rint(known)).all():
         return False
     values = y.astype(np.float64)
     if unknown is not None:
