@@ -66,9 +66,9 @@ INLINE void NAME(guide_window)(int64_t side, const real *restrict from, const re
 /* Sets `to`, windows x side, to shrunk coefficients times the weight of their window: one over the noise variance that
    it lets through. `divergence` is set to the divergence of a window times its weight.
 
-   Data repeat after `cycle` windows, and `trace`, by which coefficients count in the divergence, after `row`. With a pilot, `cut` holds what is added to its squares; without one, the squares
-   of the lower end of the kernel at the jump, of the threshold, and of the upper end, 3 x side. `kernel` is the height
-   of the kernel. */
+   Data repeat after `cycle` windows, and `trace`, by which coefficients count in the divergence, after `row`. With a
+   pilot, `cut` holds what is added to its squares; without one, the squares of the lower end of the kernel at the jump,
+   of the threshold, and of the upper end, 3 x side. `kernel` is the height of the kernel. */
 EXPORT void NAME(shrink_windows)(int64_t windows, int64_t side, int64_t cycle, int64_t row, const real *data,
                                  int64_t guided, const real *pilot, const real *cut, const real *variance,
                                  const real *trace, double kernel, real *to, real *weight, real *divergence) {

@@ -77,8 +77,8 @@ static void NAME(back_across)(const struct NAME(strip) *s, real *restrict in, co
 /* Four rows of squared norms turn into factors, or into shrunk coefficients: with a single part, `from` are the
    coefficients that decide and `to` those that are shrunk; with more, both are the squared norms. The noise let through
    is added up, and the derivatives times `trace`, which is `var` if `even`. */
-INLINE void NAME(pilot_factors)(const struct NAME(strip) *s, const int single, const int even, const real *from, real *to,
-                                const real *restrict cut, const real *restrict var,
+INLINE void NAME(pilot_factors)(const struct NAME(strip) *s, const int single, const int even, const real *from,
+                                real *to, const real *restrict cut, const real *restrict var,
                                 const real *restrict trace) {
     real *restrict kept = s->kept, *restrict slope = s->slopes;
     const int64_t count = s->count;
@@ -101,9 +101,9 @@ INLINE void NAME(pilot_factors)(const struct NAME(strip) *s, const int single, c
 
 /* The same for hard thresholding. At a jump the derivative is a boxcar of half width `jump`, relative to the threshold.
    What lies just below the threshold is added up apart: if it were kept, its window would weigh less. */
-INLINE void NAME(hard_factors)(const struct NAME(strip) *s, const int single, const int even, const real *from, real *to,
-                               const real *restrict cut, const real *restrict var, const real *restrict trace,
-                               double jump) {
+INLINE void NAME(hard_factors)(const struct NAME(strip) *s, const int single, const int even, const real *from,
+                               real *to, const real *restrict cut, const real *restrict var,
+                               const real *restrict trace, double jump) {
     real *restrict kept = s->kept, *restrict slope = s->slopes, *restrict below = s->belows;
     const int64_t count = s->count;
     const real parts = (real)s->parts, height = (real)(0.5 / jump);

@@ -202,25 +202,23 @@ def window_traces(side: int, starts: NDArray[np.integer[Any]], size: int) -> Arr
     forms.
     """
     out = np.ones((starts.size, side))
-    for row, start in zip(out, starts.tolist(), strict=True):
-        first, last = max(-start, 0), min(side, size - start)
-        if first < last and last - first < side:
-            row[:] = _trace_of(side, start, size) * (side / (last - first))
+    for k in np.flatnonzero((starts < 0) | (starts + side > size)).tolist():
+        out[k] = _border_trace(side, int(starts[k]), size)
     return out
 
 
-@functools.lru_cache(maxsize=64)
 def traces_of(side: int, step: int, size: int) -> Array:
-    """Return `window_traces` of all windows of an axis; it cannot be written to."""
-    out = window_traces(side, np.arange(1 - side, size + -(size + side - 2) % step, step), size)
-    out.flags.writeable = False
-    return out
+    """Return `window_traces` of all windows of an axis."""
+    return window_traces(side, np.arange(1 - side, size + -(size + side - 2) % step, step), size)
 
 
-def _trace_of(side: int, start: int, size: int) -> Array:
-    """Return the sums of `window_traces` for one window."""
-    angle = np.pi * np.arange(1, side) / side
+@functools.lru_cache(maxsize=1024)
+def _border_trace(side: int, start: int, size: int) -> Array:
+    """Return the row of `window_traces` for one window; it cannot be written to. Rows are kept, 8 MB at most."""
     entries = range(max(-start, 0), min(side, size - start))
+    if not entries:
+        return np.ones(side)
+    angle = np.pi * np.arange(1, side) / side
     total = np.zeros(side)
 
     def add(shift: int, first: int, last: int) -> None:
@@ -237,4 +235,6 @@ def _trace_of(side: int, start: int, size: int) -> Array:
     mirror = -2 * start % period  # i + j + 1, the least that is not negative
     for both in range(mirror, 2 * side, period):
         add(-both, both - side, both)
-    return total / side
+    total /= len(entries)
+    total.flags.writeable = False
+    return total

@@ -127,22 +127,27 @@ class PoissonNoise(NoiseModel):
 
     def measure(self, y: NDArray[Any], missing: NDArray[np.bool_] | None) -> Stabiliser:
         """Return Anscombe's root; refuse what cannot be counts."""
-        self.laid_out(y, None, missing)
+        _check_counts(y, missing)
         return GeneralisedAnscombe(1.0, 0.0, 0.0, step=1.0)
 
     def laid_out(
         self, y: NDArray[Any], channel_axis: int | None, missing: NDArray[np.bool_] | None = None
     ) -> PoissonNoise:
         """Return the model; refuse what cannot be counts, in constant channels too."""
-        least = y.min(initial=0, where=True if missing is None else ~missing) if y.shape[1] == 1 else None
-        if least is None or least < 0:
-            msg = f"Poisson noise needs counts of at least 0, got {'complex data' if least is None else least}."
-            raise ValueError(msg)
-        largest = float(y.max(initial=0, where=True if missing is None else ~missing))
-        if largest > MOST_COUNTS:
-            msg = f"Poisson noise needs counts of at most {MOST_COUNTS:g}, got {largest:g}. Beyond, doubles hide it."
-            raise ValueError(msg)
+        _check_counts(y, missing)
         return self
+
+
+def _check_counts(y: NDArray[Any], missing: NDArray[np.bool_] | None) -> None:
+    """Raise unless all known entries may be counts."""
+    least = y.min(initial=0, where=True if missing is None else ~missing) if y.shape[1] == 1 else None
+    if least is None or least < 0:
+        msg = f"Poisson noise needs counts of at least 0, got {'complex data' if least is None else least}."
+        raise ValueError(msg)
+    largest = float(y.max(initial=0, where=True if missing is None else ~missing))
+    if largest > MOST_COUNTS:
+        msg = f"Poisson noise needs counts of at most {MOST_COUNTS:g}, got {largest:g}. Beyond, doubles hide it."
+        raise ValueError(msg)
 
 
 def channel_levels(y: NDArray[Any], missing: NDArray[np.bool_] | None, *, peaks: bool = True) -> tuple[Array, float]:
