@@ -22,7 +22,7 @@ from scorethresh.risk.monte_carlo import monte_carlo_divergence
 
 CAMERA = pywt.data.camera().astype(float)
 SHAPES = {1: (200,), 2: (24, 31), 3: (10, 11, 9)}
-SMALL = {1: Patches((64,), 16, 40), 2: Patches((8, 8), 4, 5), 3: Patches((4, 4, 4), 3, 3)}
+SMALL = {1: Patches((64,), 32, 40), 2: Patches((8, 8), 4, 5), 3: Patches((4, 4, 4), 3, 3)}
 
 
 def as_volume(sides):

@@ -12,10 +12,10 @@
 #define MEMBERS 32
 /* References that are tested together first: most often, none has found a nearer patch. */
 #define TESTED 16
-/* Entries from one reference in a signal to the next, a quarter of a patch; and blocks of as many that vectors may read
-   beyond a signal. The same as in patches.py. */
-#define APART 16
-#define FOLDED_MARGIN 72
+/* Entries from one reference in a signal to the next, half a patch; and blocks of as many that vectors may read beyond a
+   signal. The same as in patches.py. */
+#define APART 32
+#define FOLDED_MARGIN 40
 
 #define LOOP "match_patches.c"
 #include "both_precisions.h"
@@ -180,25 +180,25 @@ static void NAME(fold)(const struct NAME(match) *restrict job, int64_t from, con
 }
 
 /* Sets sums[b] to the squared differences between block `first` + b and what lies `offset` entries after it. Beyond
-   `count` blocks, up to four vectors of sums are set to anything. */
+   `count` blocks, up to two vectors of sums are set to anything. */
 static void NAME(block_differences)(const struct NAME(folded) *restrict signal, int64_t parts, int64_t first,
                                     int64_t count, int64_t offset, real *restrict sums) {
-    for (int64_t b = 0; b < count; b += 4 * LANES) {
-        NAME(lanes) all[4] = {{0}};
+    for (int64_t b = 0; b < count; b += 2 * LANES) {
+        NAME(lanes) all[4] = {{0}}; /* two vectors, of both halves of the blocks: sums that run side by side */
         for (int64_t q = 0; q < parts; q++)
-            for (int64_t j = 0; j < APART; j++) {
-                const int64_t there = j + offset + APART * signal->blocks; /* not negative */
-                const real *from = signal->x + (q * APART + j) * signal->blocks + first + b;
-                const real *to = signal->x + (q * APART + there % APART) * signal->blocks + first + b +
-                                 (there / APART - signal->blocks);
+            for (int64_t i = 0; i < APART / 2; i++)
                 UNROLL
                 for (int c = 0; c < 4; c++) {
-                    const NAME(lanes) d = AT(from[c * LANES]) - AT(to[c * LANES]);
+                    const int64_t j = i + c / 2 * (APART / 2);
+                    const int64_t there = j + offset + APART * signal->blocks; /* not negative */
+                    const real *from = signal->x + (q * APART + j) * signal->blocks + first + b;
+                    const real *to = signal->x + (q * APART + there % APART) * signal->blocks + first + b +
+                                     (there / APART - signal->blocks);
+                    const NAME(lanes) d = AT(from[c % 2 * LANES]) - AT(to[c % 2 * LANES]);
                     all[c] += d * d;
                 }
-            }
         UNROLL
-        for (int c = 0; c < 4; c++) AT(sums[b + c * LANES]) = all[c];
+        for (int c = 0; c < 2; c++) AT(sums[b + c * LANES]) = all[c] + all[c + 2];
     }
 }
 
@@ -216,14 +216,14 @@ static void NAME(match_run)(const struct NAME(match) *restrict job, int64_t orig
         const int64_t first = xs[0] + dx < 0 ? (APART - 1 - xs[0] - dx) / APART : 0;
         const int64_t last = xs[count - 1] + dx > room ? count - (xs[count - 1] + dx - room + APART - 1) / APART : count;
         if (first >= last) continue;
-        NAME(block_differences)(signal, job->parts, block + first, last - first + 3, dx, sums);
-        for (int64_t r = 0; r < last - first; r++) sums[r] = (sums[r] + sums[r + 1]) + (sums[r + 2] + sums[r + 3]);
+        NAME(block_differences)(signal, job->parts, block + first, last - first + 1, dx, sums);
+        for (int64_t r = 0; r < last - first; r++) sums[r] += sums[r + 1];
         NAME(compare)(last - first, sums, xs + first, origin + dx, farthest + first, nearest + first * MEMBERS,
                       places + first * MEMBERS);
     }
 }
 
-/* Finds the nearest patches of all references in signals: rows of the data, with patches of 4 APART entries along x. */
+/* Finds the nearest patches of all references in signals: rows of the data, with patches of 2 APART entries along x. */
 static void NAME(match_signals)(const struct NAME(match) *restrict job, int64_t candidates, const int64_t *offsets,
                                 real *scratch, struct NAME(scratch) some, int32_t *places) {
     const int64_t nx = job->shape[2];
@@ -266,7 +266,7 @@ EXPORT void NAME(match_patches)(int64_t parts, const int64_t *shape, const int64
         for (int64_t k = i * MEMBERS; k < (i + 1) * MEMBERS; k++) nearest[k] = INFINITY, places[k] = (int32_t)at;
         some.farthest[i] = INFINITY;
     }
-    if (patch[2] == 4 * APART)
+    if (patch[2] == 2 * APART)
         NAME(match_signals)(&job, candidates, offsets, sums, some, places);
     else
         for (int64_t o = 0; o < candidates; o++) NAME(match_offset)(&job, offsets + 3 * o, some, places);

@@ -13,9 +13,9 @@
 #include "nonnegative.h"
 #include "vectors.h"
 
-/* Columns from one to the next in the first guess, and its number of turns. From 3 to 8 columns and from 3 to 20 turns
+/* Columns from one to the next in the first guess, and its number of turns. From 2 to 4 columns and from 3 to 20 turns
    take the same time within 10%; all columns take four times as long, as most of them then start in use. */
-#define COARSE 6
+#define COARSE 3
 #define GUESS_TURNS 5
 
 /* A fit: its data, the columns that may be used (the first one, and those from `clear` on), and scratch memory. Arrays
@@ -149,7 +149,7 @@ static void newton_step(struct fit *m, const double *p) {
 }
 
 /* Sets p to a first guess, on every COARSE-th column: expectation-maximisation is slow at the end, robust at the start.
-   Columns are a tenth of a noise level apart, so that few of them fit nearly as well as all. */
+   Columns are a fifth of a noise level apart, so that few of them fit nearly as well as all. */
 static void guess(const struct fit *m, double *p) {
     for (int64_t j = 0; j < m->columns; j++)
         p[j] = (j == 0 || j >= m->clear) && (j % COARSE == 0 || j + 1 == m->columns) ? 1.0 : 0.0;

@@ -18,7 +18,7 @@ Sides = tuple[int, int, int]
 PATCH_SIZE = 64
 MEMBERS = 32
 # References of signals are so far apart, and vectors may read as many blocks of this length beyond a signal.
-APART, FOLDED_MARGIN = 16, 72
+APART, FOLDED_MARGIN = 32, 40
 # The lengths of a row of a patch that the loop is made for.
 ROW_LENGTHS = (4, 8, 64)
 # The places of patches are integers of 32 bits.

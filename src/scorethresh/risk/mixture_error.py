@@ -8,6 +8,7 @@ import numpy as np
 
 from .._normal import phi
 from .._validate import Array
+from .npmle import SPACING
 
 __all__ = ["Parameters", "parameter_covariance", "parameters_of"]
 
@@ -17,7 +18,7 @@ STEP = 0.01
 # number and energy count.
 SMALL = 1.0
 # Atoms this close are neighbours on the grid of the fit, and stand for one mean between them.
-NEIGHBOURS = 0.15
+NEIGHBOURS = 1.5 * SPACING
 # Directions with a smaller share of the information than this are rounding.
 LEAST_INFORMATION = 1e-9
 

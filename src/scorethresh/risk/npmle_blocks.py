@@ -11,22 +11,20 @@ import numpy as np
 from .._normal import phi
 from .._validate import Array
 from ..sample.magnitudes import Magnitudes
+from .npmle import BIN, CLOSE, SPACING
 
 __all__ = ["BlockMeans", "fit_block_means"]
 
-# In units of sigma: the width of the histogram's bins and the spacing of the means, as for entries.
-BIN = 1 / 20
-SPACING = 1 / 10
 # Norms this far beyond the last threshold take no part in the fit: every rule treats them as it treats their means.
 MARGIN = 6.0
 # Norms beyond the noise by more than this, and the margin, take no part either. It bounds time and memory.
 LARGEST_FITTED = 20.0
 # From this order on Bessel functions are evaluated by their expansion for large orders, exact to 1e-10 there.
 LARGE_ORDER = 40.0
+# Blocks that a mean has at least, or none.
+LEAST_MASS = 0.02
 # Newton steps of the fit at most. It takes 15 to 30.
 MAX_STEPS = 100
-# Fits this close in log-likelihood are not told apart: 2 bounds a 95% interval of one parameter.
-CLOSE = 2.0
 # Beyond this many sigma a normal density is below rounding.
 REACH = 9.0
 # A mean this far beyond the largest norm of noise shows.
@@ -93,7 +91,7 @@ def fit_block_means(
     """Return a likely distribution of the norms of the means, for thresholds up to `largest`.
 
     A block of d entries with a mean of norm m has a norm of noncentral chi law. The norms enter as a histogram with
-    bins of sigma/20; the means lie on a grid of sigma/10. As for entries, the most likely distribution is averaged
+    bins of sigma/10; the means lie on a grid of sigma/5. As for entries, the most likely distribution is averaged
     with two sparser ones that are nearly as likely: one with `null` more blocks of mean zero, one with means that are
     zero or show clearly. With ``null=0`` there are none.
     """
@@ -206,7 +204,9 @@ def most_likely(likelihood: Array, counts: Array) -> tuple[Array, float]:
         length = min(1.0, 0.995 / max(float((-step / p).max()), 1e-300))
         dual = min(1.0, 0.995 / max(float((-turn / s).max()), 1e-300))
         p, s = p + length * step, s + dual * turn
-    p = np.where(p < 1e-3 / total, 0.0, p)  # a thousandth of a block
+    # What is left of columns that are not in use would link neighbours. All of it changes the log-likelihood by less
+    # than 1e-3, the bound on p @ s.
+    p = np.where(p < LEAST_MASS / total, 0.0, p)
     out = np.zeros(likelihood.shape[1])
     out[used] = p / p.sum()
     return out, gap
