@@ -134,6 +134,31 @@ def test_salt_and_pepper_are_replaced(rng):
     assert found.predicted_mse == pytest.approx(mse(found.estimate), rel=0.2)
 
 
+def test_salt_in_bright_pictures_is_told_by_its_value(rng):
+    """Too near to be told one by one: 4.5 noise levels from what is around it."""
+    y = 210 + rng.normal(0, 10, (128, 128))
+    salt, pepper = rng.random((2, *y.shape)) < 0.005
+    y[salt], y[pepper] = 255.0, 0.0
+    found = find_outliers(y, 10.0)
+    assert np.mean(found[salt]) > 0.8
+    assert np.count_nonzero(found & ~salt & ~pepper) < 5
+    y[pepper] = 210.0  # nothing else shows that there are outliers
+    assert not find_outliers(y, 10.0).any()
+
+
+def test_saturated_stars_stay_among_dead_pixels(rng):
+    rows, columns = np.mgrid[:128, :128]
+    stars = np.full((128, 128), 100.0)
+    for a, b in rng.uniform(4, 124, (80, 2)):
+        stars += 1700 * np.exp(-((rows - a) ** 2 + (columns - b) ** 2) / 2 / 0.8**2)
+    y = np.minimum(stars + rng.normal(0, 10, stars.shape), 1000)
+    dead = rng.random(y.shape) < 0.04
+    y[dead] = 0.0
+    found = find_outliers(y, 10.0)
+    assert np.mean(found[dead]) > 0.5
+    assert not found[y == 1000].any()
+
+
 def test_missing_entries_stay_and_outliers_do_not(rng):
     y = 100 + rng.normal(0, 5, (96, 96))
     y[20:60:20, 20:90:7] = 250.0

@@ -30,12 +30,15 @@ CAUTION = 2.0
 MOST_TOGETHER = 2
 # Side of the neighbourhood: 3 would let two outliers side by side count for much, 7 is slower and blurs structure.
 SIDE = 5
-# Grains of salt are alike, and so are those of pepper. If this share of the outliers, or of so many if there are fewer,
-# has the same value, then others of that value count too, though they are less isolated. They lie so far from the
-# median, over the noise level, in groups of at most so many.
+# Grains of salt are alike, and so are those of pepper. If some of either are found, all values are tried that so many
+# entries which stand out by ALIKE_DISTANCE noise levels share: this share of the number found, or of so many if there
+# are fewer. Entries of such a value count if most of them lie alone, though not so far from the median. Without this,
+# salt in bright pictures stays: two of 22 development crops with 1% of salt and pepper are 2.3 dB worse. A distance of
+# 3 gains 0.04 dB in the mean.
 MIN_ALIKE = 0.2
 MIN_COUNT = 20
 ALIKE_DISTANCE = 4.0
+# Outliers of one value side by side, at most.
 MOST_ALIKE = 4
 # Largest share of entries that stand out from their neighbours. If there are more, they are structure.
 MOST_CANDIDATES = 0.2
@@ -83,17 +86,19 @@ def find_outliers(y: Floats, level: float) -> NDArray[np.bool_]:
     small = np.bincount(groups[far], minlength=1)[groups[candidates]] <= MOST_TOGETHER
     shared = _neighbour_mean(around, far, candidates) - median
     outliers[candidates] = is_far & small & (shared * np.sign(distance) < MOST_SHARED * np.abs(distance))
-    found = np.count_nonzero(outliers)
+    found = int(np.count_nonzero(outliers))
     if found - CAUTION * math.sqrt(found) < MIN_SHARE * np.count_nonzero(is_far):
         outliers[...] = False
-    values, times = np.unique(y[outliers], return_counts=True)
-    for value in values[times > MIN_ALIKE * max(times.sum(), MIN_COUNT)]:
-        outliers |= _apart(y == value, around, ALIKE_DISTANCE * level)
+    if not outliers.any():
+        return outliers
+    values, times = np.unique(y[_candidates(y, ALIKE_DISTANCE * level)], return_counts=True)
+    for value in values[times > MIN_ALIKE * max(found, MIN_COUNT)]:
+        outliers |= _grains(y == value, around, ALIKE_DISTANCE * level)
     return outliers
 
 
-def _apart(alike: NDArray[np.bool_], around: Floats, distance: float) -> NDArray[np.bool_]:
-    """Return which of some entries lie apart from the median around them, and do not touch many of the same kind."""
+def _grains(alike: NDArray[np.bool_], around: Floats, distance: float) -> NDArray[np.bool_]:
+    """Return which of some entries of one value lie apart from the median around them, if most of these lie alone."""
     from scipy.ndimage import label
 
     groups, _ = label(alike, np.ones((3,) * alike.ndim, bool))
@@ -101,9 +106,14 @@ def _apart(alike: NDArray[np.bool_], around: Floats, distance: float) -> NDArray
     alike = alike & few[groups]
     windows = np.lib.stride_tricks.sliding_window_view(around, (SIDE,) * alike.ndim)[alike]
     values = windows.reshape(len(windows), -1)
-    middle = values.shape[1] // 2
+    median = np.nanmedian(values, axis=1)
+    from_median = values[:, values.shape[1] // 2] - median
+    shared = (_neighbour_mean(around, alike, alike) - median) * np.sign(from_median)
+    apart = np.abs(from_median) > distance
     found = np.zeros(alike.shape, bool)
-    found[alike] = np.abs(values[:, middle] - np.nanmedian(values, axis=1)) > distance
+    alone = apart & (shared < MOST_SHARED * np.abs(from_median))
+    if np.count_nonzero(alone) >= max(MIN_SHARE * np.count_nonzero(apart), MIN_ALIKE * MIN_COUNT):
+        found[alike] = apart
     return found
 
 
