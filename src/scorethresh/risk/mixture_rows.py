@@ -25,8 +25,6 @@ __all__ = ["MOST_ENTRIES", "RowChoices", "choose_rows"]
 
 # Entries of a sample, at most: larger ones are compressed, and are better treated one by one.
 MOST_ENTRIES = SMALL
-# Standard deviations beyond which a normal variable has a probability of 1e-20.
-OUT_OF_REACH = 9.4
 # Rows that a thread treats at once.
 ROWS_AT_ONCE = 64
 
@@ -115,13 +113,11 @@ def _choose(z: Array, rule: Rule, null: float, *, misfits: bool) -> RowChoices:
 
 def _beyond(rule: Rule, thresholds: Array, means: Array) -> tuple[Array, Array]:
     """Return error and degrees of freedom of an entry at thresholds (rows) and means (columns) far above the noise."""
-    # Hard thresholds that noise does not reach from any mean, to the last digit, leave the entry with its noise.
-    reached = 0 if not isinstance(rule, Hard) else int(np.searchsorted(thresholds, means.min() - OUT_OF_REACH))
-    error, dof = np.ones((2, thresholds.size, means.size))
-    if reached < thresholds.size:
-        found = expectations(rule, thresholds[reached:], means, 1.0)
-        error[reached:], dof[reached:] = found.error, found.dof
-    return error, dof
+    if isinstance(rule, Hard):  # it cuts them off with a probability of 1e-9, and else leaves them with their noise
+        error, dof = np.ones((2, thresholds.size, means.size))
+        return error, dof
+    found = expectations(rule, thresholds, means, 1.0)
+    return found.error, found.dof
 
 
 def _misfits(magnitudes: Array, near: NDArray[np.bool_], bins: int, masses: Array) -> Array:
@@ -152,8 +148,8 @@ def _within_noise(magnitudes: Array, thresholds: Array, risk: Array) -> NDArray[
     inside = int(np.searchsorted(thresholds, limit, side="right"))
     if inside == 0:
         return best
-    for k in np.flatnonzero(best >= inside):
-        kept, beyond = (np.count_nonzero(magnitudes[k] >= t) for t in (thresholds[best[k]], limit))
-        if not 0 < kept == beyond:
-            best[k] = np.argmin(risk[k, :inside])
+    above = np.flatnonzero(best >= inside)
+    kept, beyond = ((magnitudes[above] >= t).sum(axis=1) for t in (thresholds[best[above], None], limit))
+    lower = above[(kept == 0) | (kept != beyond)]
+    best[lower] = np.argmin(risk[lower, :inside], axis=1)
     return best
