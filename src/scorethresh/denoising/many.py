@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _validate
 from .._threads import cores, one_blas_thread, thread_map
 from .._validate import AssumptionWarning
 from ..noise.named import as_noise
@@ -92,7 +93,7 @@ def denoise_many(single: Any, y: Any, batch_axis: int, *, pooled: bool) -> Denoi
     failures = tuple(dict.fromkeys(failure for some in found for failure in some.failures))
     for failure in failures:
         count = sum(failure in some.failures for some in found)
-        warnings.warn(f"{failure} (In {count} of {len(found)} samples.)", AssumptionWarning, stacklevel=4)
+        _validate.warn(f"{failure} (In {count} of {len(found)} samples.)")
     stack = np.ma.stack if isinstance(data, np.ma.MaskedArray) else np.stack
     return Denoised(
         stack([some.estimate for some in found], axis=axis),
