@@ -227,6 +227,10 @@ def test_what_is_no_noise_is_refused():
     with pytest.raises(ValueError, match="counts of at most 1e\\+30, got 1e\\+100"):
         st.denoise(np.full((40, 40), 1e100), noise="poisson")
 
+    for model in (st.CameraNoise, st.RicianNoise, st.SpeckleNoise):
+        with pytest.raises(TypeError, match=rf"got the class {model.__name__}\. Call it: noise={model.__name__}\(\)"):
+            st.Denoiser(noise=model)
+
     class Wrong(NoiseModel):
         def measure(self, y, missing):
             return 10.0
