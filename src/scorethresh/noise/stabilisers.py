@@ -108,12 +108,17 @@ class Stabiliser(abc.ABC):
         """Return the noise around an estimate (parts, *tile) of stabilised values."""
         return LocalNoise(1.0, np.square(self.slope(values[0].astype(np.float64))))
 
-    def own_variances(self, y: Floats, means: Floats) -> OwnVariances | None:
-        """Return the noise variances of y, whose estimate is `means`; None if they are only known of stabilised values.
+    @property
+    def has_own_variances(self) -> bool:
+        """Whether the noise variances of y are known, not only those of stabilised values.
 
-        Then the risk is that of these, weighted by the slope. It is biased where that is bent.
+        If not, the risk is that of stabilised values, weighted by the slope. It is biased where that is bent.
         """
-        return None
+        return False
+
+    def own_variances(self, y: Floats, means: Floats) -> OwnVariances:
+        """Return the noise variances of y, whose estimate is `means`, if it has them."""
+        raise NotImplementedError
 
     def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
         """Return how squared errors of stabilised values count in units of y: (*shape), None if all count alike.
