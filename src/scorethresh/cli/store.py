@@ -53,7 +53,11 @@ def in_chunks(context: Any, inputs: list[str], output: str) -> bool:
 
     Options that are about all data, and formats that cannot be read in parts, need them in memory.
     """
+    given = [option for option in ("--workers", "--memory", "--scheduler") if option in given_options(context, ())]
     if not is_store(output):
+        if given:
+            msg = f"{given[0]} goes with an output that ends in .zarr, got {output}. For many files at once: --jobs."
+            raise ValueError(msg)
         return False
     source = Path(inputs[0])
     whole = given_options(context, ALLOWED)
@@ -61,7 +65,6 @@ def in_chunks(context: Any, inputs: list[str], output: str) -> bool:
     if not whole and not named and (source.name.lower().endswith(OPENED) or source.is_dir()):
         check_one_input(inputs)
         return True
-    given = [option for option in ("--workers", "--memory", "--scheduler") if option in given_options(context, ())]
     if given:
         reason = f"{whole[0]}, which needs" if whole else f"{source.name}, whose format needs"
         msg = f"{given[0]} does not go with {reason} all data in memory. Leave one of them out."
