@@ -7,6 +7,7 @@ were rotated into each other, so that only means over the channels make sense.
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -80,6 +81,10 @@ class Stabiliser(abc.ABC):
     def share_out_of_reach(self, y: NDArray[Any]) -> float:
         """Return the share of the entries of y that no signal with this noise makes."""
         return 0.0
+
+    def limits_to_undo(self, limits: tuple[float, float]) -> tuple[float, float]:
+        """Return clip limits of the data, but the lower one infinite if the inverse undoes clipping there."""
+        return -math.inf if self.has_floor else limits[0], limits[1]
 
     def crop(self, place: tuple[slice, ...]) -> Stabiliser:
         """Return the stabiliser of a part of the data."""
