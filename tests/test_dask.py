@@ -52,6 +52,8 @@ def check(y, atol=1e-4, chunks=None, rtol=1e-6, **options):
         assert lazy.estimate.dtype == y.dtype
         assert lazy.estimate.chunks == da.from_array(y, chunks=some).chunks
         found = lazy.compute()
+        assert float(lazy.predicted_psnr()) == pytest.approx(expected.predicted_psnr(), abs=1e-3)
+        assert float(lazy.predicted_psnr(7.0)) == pytest.approx(found.predicted_psnr(7.0), rel=1e-9)
         off = np.abs(found.estimate - expected.estimate) / np.nanstd(np.abs(y))
         np.testing.assert_array_equal(np.isnan(off), np.isnan(expected.estimate))
         assert np.nanquantile(off, 0.9) <= atol

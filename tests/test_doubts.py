@@ -149,3 +149,20 @@ def test_levels_of_samples_with_missing_entries(rng):
 def test_errors_name_the_argument(call, words):
     with pytest.raises((ValueError, TypeError), match=words):
         call()
+
+
+def test_warnings_point_to_the_line_of_the_caller(rng):
+    y = rng.normal(size=(64, 64))
+    calls = [
+        lambda: st.denoise(y, sigma=3.0),
+        lambda: st.Denoiser(sigma=3.0).run(y),
+        lambda: st.denoise(np.stack([y, y]), sigma=3.0, batch_axis=0),
+        lambda: st.select_threshold(y, sigma=3.0),
+        lambda: st.select_parameter(lambda y, t: y * (abs(y) > t), y, [1.0, 2.0], sigma=3.0),
+        lambda: st.shrink(y, sigma=3.0),
+        lambda: st.select_rank(y, sigma=3.0),
+    ]
+    for call in calls:
+        with pytest.warns(st.AssumptionWarning) as caught:
+            call()
+        assert {warning.filename for warning in caught} == {__file__}

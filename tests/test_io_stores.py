@@ -117,6 +117,9 @@ def test_what_is_there_is_replaced_only_by_force(run, store, tmp_path):
 def test_options_that_do_not_go_together_are_told(run, store):
     result = run("denoise", "x.zarr", "-o", "out.zarr", "--workers", 2, "--report", "page.html")
     fails(result, "--workers does not go with --report, which needs all data in memory")
+    for option in ("--workers", 2), ("--memory", "1GB"), ("--scheduler", "tcp://localhost:1"):
+        result = run("denoise", "x.zarr", "-o", "out.npy", *option)
+        fails(result, f"{option[0]} goes with an output that ends in .zarr, got out.npy")
     np.savez("y.npz", a=np.zeros((40, 40)))
     fails(run("denoise", "y.npz", "-o", "out.zarr", "--memory", "1GB"), "--memory", "y.npz, whose format needs")
 

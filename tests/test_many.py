@@ -193,3 +193,18 @@ def test_pooled_results_name_the_noise_of_constant_samples(rng, constant):
     y[constant] = 3.0
     found = st.Denoiser(batch_axis=0, pooled=True).run(y)
     assert found.noise.name in repr(found)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_errors_name_the_samples(rng, pooled):
+    y = signals(rng, count=12)
+    y[[2, 5]] = np.nan
+    with pytest.raises(ValueError, match=r"^samples 2, 5 along batch_axis 0: every entry .* leave them out"):
+        st.denoise(y, batch_axis=0, pooled=pooled)
+    y[2:9] = np.nan
+    with pytest.raises(ValueError, match=r"^samples 2, 3, 4, 5, 6 and 2 more along batch_axis 1: every entry"):
+        st.denoise(y.T, batch_axis=1, pooled=pooled)
+    y[2:9] = 0.0
+    y[11, 3] = np.inf
+    with pytest.raises(ValueError, match=r"^sample 11 along batch_axis 0: y holds 1 infinite .* leave it out"):
+        st.denoise(y, batch_axis=0, pooled=pooled)

@@ -227,6 +227,10 @@ def test_what_is_no_noise_is_refused():
     with pytest.raises(ValueError, match="counts of at most 1e\\+30, got 1e\\+100"):
         st.denoise(np.full((40, 40), 1e100), noise="poisson")
 
+    for model in (st.CameraNoise, st.RicianNoise, st.SpeckleNoise):
+        with pytest.raises(TypeError, match=rf"got the class {model.__name__}\. Call it: noise={model.__name__}\(\)"):
+            st.Denoiser(noise=model)
+
     class Wrong(NoiseModel):
         def measure(self, y, missing):
             return 10.0
@@ -240,3 +244,16 @@ def test_what_is_no_noise_is_refused():
 
     with pytest.raises(ValueError, match="read-only"):
         st.denoise(CAMERA, noise=Careless())
+
+
+def test_values_are_not_turned_back_for_variances_that_nobody_knows():
+    calls = []
+
+    class Root(NoiseModel):
+        def measure(self, y, missing):
+            return Transformed(np.sqrt, lambda roots: calls.append(roots.shape) or roots**2, lambda roots: 2 * roots)
+
+    values, back = stabilised(np.abs(CAMERA), noise=Root())
+    calls.clear()
+    assert back.own_risk(0, (slice(None), slice(None)), values[0]) is None
+    assert not calls

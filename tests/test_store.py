@@ -66,7 +66,7 @@ def test_stores_keep_their_format_chunks_and_attributes(small, noisy, tmp_path, 
     out, expected = zarr.open(str(tmp_path / "x.zarr"), mode="r"), DENOISER.run(noisy)
     np.testing.assert_array_equal(out[...], expected.estimate)
     assert (out.metadata.zarr_format, out.chunks, dict(out.attrs)) == (zarr_format, (100, 90), {"unit": "adu"})
-    assert found.mse[0] == pytest.approx(expected.predicted_mse, rel=1e-12)
+    assert found.parts[0].mse == pytest.approx(expected.predicted_mse, rel=1e-12)
     assert found.tiles == 2
     assert not (tmp_path / "x.zarr.partial").exists()
 
@@ -81,7 +81,7 @@ def test_ome_zarr_tells_its_axes(noisy, tmp_path):
     out = zarr.open(str(tmp_path / "x.zarr"), mode="r")
     np.testing.assert_array_equal(out["s0"][0, 1, 0], DENOISER.run(values[0, 1, 0]).estimate)
     assert out.attrs["ome"]["multiscales"][0]["datasets"] == [{"path": "s0"}]
-    assert len(found.mse) == 2
+    assert len(found.parts) == 2
 
 
 def test_files_are_mapped(small, noisy, tmp_path):
@@ -124,7 +124,7 @@ def test_work_is_resumed_and_tiles_are_verified(small, noisy, tmp_path):
     assert (found.tiles, found.resumed) == (2, 1)
     expected = DENOISER.run(noisy)
     np.testing.assert_array_equal(zarr.open(str(target), mode="r")[...], expected.estimate)
-    assert found.mse[0] == pytest.approx(expected.predicted_mse, rel=1e-12)
+    assert found.parts[0].mse == pytest.approx(expected.predicted_mse, rel=1e-12)
 
 
 def test_a_chunk_that_cannot_be_read_leaves_no_output(small, noisy, tmp_path):
@@ -266,12 +266,39 @@ def test_the_command_writes_a_store(noisy, tmp_path, capsys):
     target = tmp_path / "x.zarr"
     arguments = ["denoise", str(source), "-o", str(target), "--choose", "bands"]
     assert main(arguments) in (0, None)
-    assert "predicted mean squared error" in capsys.readouterr().out
+    capsys.readouterr()
     np.testing.assert_array_equal(zarr.open(str(target), mode="r")[...], st.denoise(noisy[:90, :80], choose="bands"))
     assert main(arguments) != 0
     assert "--force" in capsys.readouterr().err
     assert main([*arguments, "--force", "--quiet"]) in (0, None)
+    assert capsys.readouterr() == ("", "")
     assert json.loads((target / "zarr.json").read_text())["shape"] == [90, 80]
+
+
+@pytest.mark.parametrize("kind", ["float32", "uint16", "counts", "level too low"])
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_the_command_says_the_same_of_a_store_as_of_other_outputs(
+    kind, size, noisy, rng, tmp_path, monkeypatch, capsys, request
+):
+    from scorethresh.cli import main
+
+    if size == "large":
+        request.getfixturevalue("small")
+    y = {"uint16": (1000 + 20 * noisy).astype(np.uint16), "counts": rng.poisson(40 + noisy).astype(np.uint16)}
+    monkeypatch.chdir(tmp_path)
+    np.save("y.npy", y.get(kind, noisy))
+    options = {"level too low": ["--sigma", "0.5"], "counts": ["--noise", "poisson"]}.get(kind, [])
+    said = []
+    for target in ("x.npy", "x.zarr"):
+        assert main(["denoise", "y.npy", "-o", target, "--choose", "bands", "--levels", "2", *options]) in (0, None)
+        out, err = capsys.readouterr()
+        said.append((out.splitlines()[1:], err))
+    tiles = "  1 tile" if size == "small" else "  2 tiles"
+    assert tiles in said[1][0]
+    said[1][0].remove(tiles)
+    assert said[0] == said[1]
+    assert ("in the mean to an error" in said[0][0][0]) == (kind == "counts")
+    assert ("too low" in said[0][1]) == (kind == "level too low")
 
 
 def test_what_is_no_store_is_told(tmp_path):

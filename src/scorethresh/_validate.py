@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
+import os
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -16,6 +19,17 @@ T = TypeVar("T")
 
 class AssumptionWarning(UserWarning):
     """An assumption visibly fails, so that a result cannot be trusted; the message names the remedy."""
+
+
+PACKAGE = os.path.join(os.path.dirname(__file__), "")
+
+
+def warn(message: str, category: type[Warning] = AssumptionWarning) -> None:
+    """Warn at the line outside of the package that called it, however deep inside the reason is found."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):  # skip_file_prefixes of Python 3.12
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 _COMPLEX = (

@@ -255,7 +255,7 @@ class ScorePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         shape = Shape(X.shape[0] - 1, X.shape[1])
         s = s[: min(shape.m, shape.n)]
         found = decide(s, shape, sigma, rule)
-        warn_about_level({found.reason} - {""}, stacklevel=3)
+        warn_about_level({found.reason} - {""})
         self.rank_ = int(np.count_nonzero(found.values))
         self.n_components_ = max(self.rank_, 1)
         # The largest loading is positive, whatever the linear algebra library does.

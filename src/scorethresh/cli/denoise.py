@@ -199,16 +199,17 @@ def denoise(
             mask=read_mask(mask),
         )
 
+    printer = Printer(quiet=quiet, as_json=as_json)
     in_series = series or noise_map is not None or rank_map is not None
     if not in_series and in_chunks(context, inputs, output):
         machines = Machines(workers, memory, scheduler)
         reading = io.ReadOptions(axes=axes, key=key)
-        denoise_store(Path(inputs[0]), Path(output), denoiser(), machines, reading, force=force, quiet=quiet)
+        result = denoise_store(Path(inputs[0]), Path(output), denoiser(), machines, reading, force=force, quiet=quiet)
+        printer.one(result)
         return
     folder = Path(output)
     found = find_inputs(inputs, folder, recursive=recursive)
     reading = io.ReadOptions(tuple(column or ()), volume, channel_axis, axes, key)
-    printer = Printer(quiet=quiet, as_json=as_json)
     if in_series:
         check_series_options(context, series=series, many=found.many)
         levels_given, masked = parse_sigma_or_map(sigma), read_mask(mask)

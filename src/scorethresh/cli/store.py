@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from .. import Denoiser, io
 from .._progress import SHOWN_AFTER, Progress
-from .messages import echo, echo_text
+from .messages import collected_warnings
 from .options import given_options
+from .summary import Summary, peak_of, shape_text
+
+if TYPE_CHECKING:
+    from ..scale.files import BigFile
+    from ..scale.store import StoreResult
 
 # Parameters of `denoise` that go with data in chunks.
 ALLOWED = (
@@ -53,7 +61,11 @@ def in_chunks(context: Any, inputs: list[str], output: str) -> bool:
 
     Options that are about all data, and formats that cannot be read in parts, need them in memory.
     """
+    given = [option for option in ("--workers", "--memory", "--scheduler") if option in given_options(context, ())]
     if not is_store(output):
+        if given:
+            msg = f"{given[0]} goes with an output that ends in .zarr, got {output}. For many files at once: --jobs."
+            raise ValueError(msg)
         return False
     source = Path(inputs[0])
     whole = given_options(context, ALLOWED)
@@ -61,7 +73,6 @@ def in_chunks(context: Any, inputs: list[str], output: str) -> bool:
     if not whole and not named and (source.name.lower().endswith(OPENED) or source.is_dir()):
         check_one_input(inputs)
         return True
-    given = [option for option in ("--workers", "--memory", "--scheduler") if option in given_options(context, ())]
     if given:
         reason = f"{whole[0]}, which needs" if whole else f"{source.name}, whose format needs"
         msg = f"{given[0]} does not go with {reason} all data in memory. Leave one of them out."
@@ -85,8 +96,8 @@ def denoise_store(
     *,
     force: bool,
     quiet: bool,
-) -> None:
-    """Denoise a file into a store, and print what was predicted.
+) -> Summary:
+    """Denoise a file into a store.
 
     Parameters
     ----------
@@ -101,7 +112,7 @@ def denoise_store(
     force : bool
         Whether an existing store is replaced.
     quiet : bool
-        Whether only errors are printed.
+        Whether no progress is shown.
     """
     from ..scale.cluster import task_runner
     from ..scale.files import open_file
@@ -132,15 +143,34 @@ def denoise_store(
                 bar[0].step()
 
         try:
-            found = denoise_to_store(file, target, denoiser, run_tasks, done)
+            with collected_warnings():  # told by the parts
+                found = denoise_to_store(file, target, denoiser, run_tasks, done)
         finally:
             if bar:
                 bar[0].__exit__(None, None, None)
-    if quiet:
-        return
-    mean = sum(found.mse) / len(found.mse)
-    echo(f"{target}: predicted mean squared error {mean:.4g}, {found.tiles} tiles in {time.monotonic() - start:.1f} s")
-    if found.resumed:
-        echo(f"{found.resumed} of them were there from an earlier run")
-    for verdict in dict.fromkeys(filter(None, found.verdicts)):
-        echo_text(verdict)
+    return _summary(file, source, target, found, time.monotonic() - start, given=denoiser.sigma is not None)
+
+
+def _summary(file: BigFile, source: Path, target: Path, found: StoreResult, seconds: float, *, given: bool) -> Summary:
+    """Return what is told of a result; its parts are of one size."""
+    parts = found.parts
+    levels = [level for part in parts for level in part.levels]
+    before = f", {found.resumed} of them from an earlier run" if found.resumed else ""
+    verdicts = [part.verdict for part in parts if part.verdict and not part.warnings]
+    return Summary(
+        source=str(source),
+        target=str(target),
+        shape=shape_text(file.array),
+        dtype=str(file.array.dtype),
+        understood=f"axes {file.axes.upper()}: {len(parts)} parts, each denoised by itself" if len(parts) > 1 else "",
+        parts=len(parts),
+        levels=tuple(levels),
+        given=given,
+        mse=float(np.mean([part.mse for part in parts])),
+        stderr=math.hypot(*(part.stderr for part in parts)) / len(parts),
+        peak=peak_of(file.array.dtype, lambda: float(found.value_range)),
+        seconds=seconds,
+        said=(f"{found.tiles} tile{'s' * (found.tiles > 1)}{before}", *dict.fromkeys(verdicts)),
+        notes=tuple(dict.fromkeys(failure for part in parts for failure in part.warnings)),
+        noise_rms=0.0 if levels else math.sqrt(float(np.mean([part.noise_rms**2 for part in parts]))),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,10 +151,13 @@ def sentences(found: Sequence[Denoised]) -> tuple[str, ...]:
 
 
 def known_peak(estimate: Any) -> float | None:
+    """Return the range that a PSNR refers to, if it is known; see `peak_of`."""
+    return peak_of(estimate.dtype, lambda: float(np.ptp(np.ma.getdata(estimate).astype(np.float64))))
+
+
+def peak_of(dtype: np.dtype[Any], value_range: Callable[[], float]) -> float | None:
     """Return the range that a PSNR refers to: 255 of 8-bit data, that of the estimate of 16-bit data, else None."""
-    if estimate.dtype == np.uint8:
-        return 255.0
-    return float(np.ptp(np.ma.getdata(estimate).astype(np.float64))) if estimate.dtype == np.uint16 else None
+    return 255.0 if dtype == np.uint8 else value_range() if dtype == np.uint16 else None
 
 
 def shape_text(values: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -180,9 +179,9 @@ class Denoiser:
 
 
 def _warned(found: Denoised) -> Denoised:
-    """Return a result after its warnings, as if by the caller of `Denoiser.run`."""
+    """Return a result after its warnings."""
     for failure in found.warnings:
-        warnings.warn(failure, _validate.AssumptionWarning, stacklevel=3)
+        _validate.warn(failure)
     return found
 
 

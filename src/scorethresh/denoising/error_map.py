@@ -108,6 +108,11 @@ class ErrorBlocks:
     fourth: float
     mse: float
 
+    @property
+    def noise_rms(self) -> float:
+        """The root mean square of the noise, where there is some."""
+        return math.sqrt(float(self.sums[2].sum() / max(self.sums[3].sum(), 1.0)))
+
     def map(self) -> Array:
         """Return the predicted squared error at every entry.
 
@@ -123,7 +128,7 @@ class ErrorBlocks:
         ndim, side = len(self.shape), BLOCK_SIDES[len(self.shape)]
         blocks = (2 * math.sqrt(math.pi) * SMOOTHING) ** ndim  # as many independent ones vary as little
         known = np.maximum(count, np.finfo(float).tiny)
-        unit = float(self.sums[2].sum() / max(self.sums[3].sum(), 1.0)) or 1.0  # squares of some units overflow
+        unit = self.noise_rms**2 or 1.0  # squares of some units overflow
         risk, divergence, variance = (a / known / unit for a in (risk, divergence, variance))
         kept = np.maximum(divergence, 0.0) / np.maximum(variance, np.finfo(float).tiny)
         filtered = variance * kept**LOCAL_EXPONENT

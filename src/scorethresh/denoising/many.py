@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _validate
 from .._threads import cores, one_blas_thread, thread_map
 from .._validate import AssumptionWarning
 from ..noise.named import as_noise
@@ -45,6 +46,8 @@ MOST_POOLED = 1 << 16
 # kernel tells too much: predictions of pooled sines of 33, 100, 200 and 400 samples are 5.6, 3.4, 1.9 and 1.3 times the
 # true error by SCORE, 0.8, 0.8, 1.0 and 0.9 times by the mixture.
 MIN_SCORED = 256
+# Samples that an error names, at most.
+MOST_NAMED = 5
 # Entries of all samples that a shared plan is fitted to, at most: as many as crops of large data have.
 FITTED_ENTRIES = 1 << 20
 
@@ -77,16 +80,20 @@ def denoise_many(single: Any, y: Any, batch_axis: int, *, pooled: bool) -> Denoi
     axis = batch_axis % data.ndim
     rows = [data[(slice(None),) * axis + (k,)] for k in range(data.shape[axis])]
     each = _denoisers(single, data.shape, axis)
-    if pooled:
-        found = _pooled(each, rows)
-    else:
-        with one_blas_thread(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", AssumptionWarning)  # told below, once for all samples
-            found = _apart(each, rows)
+    try:
+        if pooled:
+            found = _pooled(each, rows)
+        else:
+            with one_blas_thread(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", AssumptionWarning)  # told below, once for all samples
+                found = _apart(each, rows)
+    except ValueError:
+        _name_refused(each, rows, axis)
+        raise
     failures = tuple(dict.fromkeys(failure for some in found for failure in some.failures))
     for failure in failures:
         count = sum(failure in some.failures for some in found)
-        warnings.warn(f"{failure} (In {count} of {len(found)} samples.)", AssumptionWarning, stacklevel=4)
+        _validate.warn(f"{failure} (In {count} of {len(found)} samples.)")
     stack = np.ma.stack if isinstance(data, np.ma.MaskedArray) else np.stack
     return Denoised(
         stack([some.estimate for some in found], axis=axis),
@@ -100,6 +107,21 @@ def denoise_many(single: Any, y: Any, batch_axis: int, *, pooled: bool) -> Denoi
         verdict=_verdict(found),
         warnings=failures,
     )
+
+
+def _name_refused(each: Sequence[Any], rows: Sequence[Any], axis: int) -> None:
+    """Raise an error that names the samples that cannot be read, if there are any."""
+    refused: dict[str, list[int]] = {}
+    for k, (one, row) in enumerate(zip(each, rows, strict=True)):
+        try:
+            read_layout(row, one.channel_axis, one.mask)
+        except ValueError as error:
+            refused.setdefault(str(error), []).append(k)
+    for message, places in refused.items():
+        more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
+        named = f"sample{'s' * (len(places) > 1)} {', '.join(map(str, places[:MOST_NAMED]))}{more}"
+        msg = f"{named} along batch_axis {axis}: {message} Or leave {'them' if len(places) > 1 else 'it'} out."
+        raise ValueError(msg) from None
 
 
 def _verdict(found: Sequence[Found]) -> str:

@@ -114,12 +114,8 @@ class Denoised:
             estimate = values_of(self.estimate)
             estimate = np.abs(estimate) if np.iscomplexobj(estimate) else estimate
             known = np.ma.getdata(estimate)[np.isfinite(estimate)].astype(np.float64)
-            data_range = PEAKS.get(estimate.dtype.name) or float(np.ptp(known))
-            if not data_range:
-                return math.inf
-        if self.predicted_mse <= 0:
-            return math.inf
-        return 10 * math.log10(_validate.positive(data_range, "data_range") ** 2 / self.predicted_mse)
+            return peak_ratio(PEAKS.get(estimate.dtype.name) or float(np.ptp(known)), self.predicted_mse)
+        return peak_ratio(_validate.positive(data_range, "data_range"), self.predicted_mse)
 
     def plot(self, y: Any = None, axes: Any = None, *, channel_axis: int | None = None, error: bool = False) -> Any:
         """Draw y, the estimate, what was removed and the map of errors: `scorethresh.viz.plot_denoised`."""
@@ -143,3 +139,8 @@ class Denoised:
             f"sigma {level}; predicted mse {np.mean(self.predicted_mse):.4g} +- {np.mean(self.stderr):.2g}; "
             f"{len(self.bands)} bands{kept}. {self.verdict}>"
         )
+
+
+def peak_ratio(data_range: float, mse: float) -> float:
+    """Return a peak signal-to-noise ratio in decibels; infinity if there is no range, or no error."""
+    return 10 * math.log10(data_range**2 / mse) if data_range > 0 and mse > 0 else math.inf

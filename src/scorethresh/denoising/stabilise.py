@@ -77,7 +77,7 @@ def stabilise(
         return None
     limits = -math.inf, math.inf
     if model.clips and y.shape[1] == 1:
-        limits = allowed_limits(find_clip_limits(y if excluded is None else y[..., ~excluded]), stabiliser)
+        limits = stabiliser.limits_to_undo(find_clip_limits(y if excluded is None else y[..., ~excluded]))
     centre = None
     if sample is not layout and stabiliser.scale.size <= len(y):  # as for data in chunks, so that results agree
         if known is None:
@@ -123,11 +123,6 @@ def excluded_entries(
     if excluded is None or constant_noise is None:
         return excluded
     return excluded & ~constant_noise if unknown is None else excluded & ~constant_noise | unknown
-
-
-def allowed_limits(limits: tuple[float, float], stabiliser: Stabiliser) -> tuple[float, float]:
-    """Return clip limits, without one that the stabiliser allows for itself."""
-    return -math.inf if stabiliser.has_floor else limits[0], limits[1]
 
 
 def centred(

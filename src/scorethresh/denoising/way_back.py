@@ -164,15 +164,13 @@ class WayBack:
 
     def own_risk(self, channel: int, tile: tuple[slice, ...], estimate: Floats) -> OwnRisk | None:
         """Return what the risk of a tile needs in the units of y; None if it is told by stabilised values."""
-        if self.stabiliser.rotates:
+        if not self.stabiliser.has_own_variances:
             return None
         y = self.y[channel, 0][tile].astype(np.float64)
         valid = np.ones((1,) * y.ndim, bool) if self.valid is None else self.valid[tile]
         y = np.where(valid, y, 0.0)
         means = self.stabiliser.inverse(estimate[0].astype(np.float64) + self.offset[channel, 0])
         own = self.stabiliser.own_variances(y, means)
-        if own is None:
-            return None
         return OwnRisk(np.where(valid, np.square(y - means) - own.unbiased, 0.0), own.expected, valid)
 
     def _channel(self, channel: int) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._arrays import Floats, cropped, reflect_index
-from .._validate import Array, AssumptionWarning
+from .._validate import Array
 from ..noise.level import sample_level
 from .linear_map import LinearMap
 from .operator import Operator
@@ -151,7 +150,7 @@ def checked_psf(psf: Any) -> Array:
             f"psf sums to {total:.4g}, not to 1: as it stands, the blur changes the brightness by this factor. If only "
             "its shape is known, pass psf / psf.sum()."
         )
-        warnings.warn(msg, AssumptionWarning, stacklevel=4)
+        _validate.warn(msg)
     return h
 
 

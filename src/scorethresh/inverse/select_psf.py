@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
-from .._validate import Array, AssumptionWarning
+from .._validate import Array
 from ..noise.level import sample_level
 from .convolution import SampledConvolution
 from .problem import read_data
@@ -156,7 +155,7 @@ def select_psf(
     plausible = float(near.min()), float(near.max())
     verdict, trusted = _verdict(grid, best, plausible)
     if not trusted:
-        warnings.warn(verdict, AssumptionWarning, stacklevel=2)
+        _validate.warn(verdict)
     scale = level**2
     return PsfSelection(float(grid[best]), psfs[best], plausible, grid, risk * scale, stderr * scale, level, verdict)
 

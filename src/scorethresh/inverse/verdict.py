@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 
-from .._validate import AssumptionWarning
+from .. import _validate
 from .result import RestorationStep
 
 __all__ = ["check_prediction", "verdict_of"]
@@ -34,7 +33,7 @@ def check_prediction(last: RestorationStep, sigma: float) -> None:
     """Warn if the predicted error cannot be right."""
     message = doubt(last, sigma)
     if message:
-        warnings.warn(message, AssumptionWarning, stacklevel=3)
+        _validate.warn(message)
 
 
 def verdict_of(last: RestorationStep, sigma: float, share: float) -> str:

@@ -196,8 +196,7 @@ def _possible(model: NoiseModel, y: NDArray[Any], unknown: NDArray[np.bool_] | N
     values = stabiliser.forward(y[:1])[0, 0]
     if unknown is not None:
         values = np.where(unknown, np.nan, values)
-    limits = find_clip_limits(y[:1])
-    limits = -math.inf if stabiliser.has_floor else limits[0], limits[1]
+    limits = stabiliser.limits_to_undo(find_clip_limits(y[:1]))
     if y.shape[1] == 1 and any(map(math.isfinite, limits)):  # clipped noise varies less
         level = np.full((1,) * y.ndim, sample_level(known_floats(y[0, 0], unknown)))
         values = np.where(near_clip_limits(y[:1], level, limits), np.nan, values)

@@ -145,10 +145,13 @@ class GeneralisedAnscombe(Stabiliser):
         means = values[0].astype(np.float64)
         return LocalNoise(self._table.variance(means), np.square(self.slope(means)))
 
-    def own_variances(self, y: Floats, means: Floats) -> OwnVariances | None:
-        """Return the noise variances: a line in y has the mean that it has in the mean of y, if nothing was clipped."""
-        if self._floor > -math.inf:
-            return None
+    @property
+    def has_own_variances(self) -> bool:
+        """Whether nothing was clipped."""
+        return self._floor == -math.inf
+
+    def own_variances(self, y: Floats, means: Floats) -> OwnVariances:
+        """Return the noise variances: a line in y has the mean that it has in the mean of y."""
         return OwnVariances((self.gain * (y - self.offset) + self.read**2) / self.gain**2, self.variance_of(means))
 
     def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:

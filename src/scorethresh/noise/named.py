@@ -36,6 +36,9 @@ def as_noise(noise: Any, sigma: Any) -> NoiseModel:
     elif noise is None:
         msg = f"noise must be one of {', '.join(map(repr, _NAMES))}, a NoiseModel or a power spectrum, got None."
         raise TypeError(msg)
+    elif isinstance(noise, type) and issubclass(noise, NoiseModel):
+        msg = f"noise must be a model, got the class {noise.__name__}. Call it: noise={noise.__name__}()."
+        raise TypeError(msg)
     elif isinstance(noise, NoiseModel):
         model, what = noise, repr(noise)
     else:

@@ -89,6 +89,11 @@ class LogTransform(Stabiliser):
         """Return the noise level of y at means."""
         return np.maximum(means, self.least) / math.sqrt(self.looks)
 
+    @property
+    def has_own_variances(self) -> bool:
+        """They are known."""
+        return True
+
     def own_variances(self, y: Floats, means: Floats) -> OwnVariances:
         """Return the noise variances: the square of the mean over the looks. That of y has one noise variance more."""
         return OwnVariances(np.square(y) / (self.looks + 1), np.square(means) / self.looks)

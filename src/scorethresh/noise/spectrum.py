@@ -13,7 +13,7 @@ from .._arrays import along
 from .._validate import Array
 from .covariance import Stationary
 from .medians import MEDIAN_OF_NORMAL
-from .texture import FLAT_SHARE, MIN_FLAT_WINDOWS, excess_variability, split_texture
+from .texture import FLAT_SHARE, excess_variability, split_texture
 from .units import is_constant, normalise
 from .windows import (
     TINY,
@@ -26,6 +26,9 @@ from .windows import (
 
 # Sides of the windows by the number of axes. Longer windows resolve the spectrum better, and fewer of them are flat.
 BLOCK_SIDES = {1: 64, 2: 16, 3: 8}
+
+# Fewest windows that are called flat.
+FEWEST_FLAT = 40
 
 # Relative frequencies below the first are filled by signal in nearly all windows. There the power is at most
 # `LOW_FREQUENCY_SLACK` times that of the frequencies up to the second, continued. A smaller factor removes more signal,
@@ -126,7 +129,7 @@ def _noise_power(windows: WindowSet) -> Array:
 
 def _flat_power(energy: Array, overlap: float) -> _FlatPower:
     """Return the power of coefficients in flat windows; windows come in order, the flattest first."""
-    flat, rest = np.split(energy, [max(int(FLAT_SHARE * len(energy)), min(len(energy), MIN_FLAT_WINDOWS))])
+    flat, rest = np.split(energy, [max(int(FLAT_SHARE * len(energy)), min(len(energy), FEWEST_FLAT))])
     # The mean of the median of k squares is too large by 1 + 2 / k, and by 1 / 0.6745^2 if k is 1. Overlapping windows
     # count in part.
     bias = min(1 + 2 * overlap / len(flat), 1 / MEDIAN_OF_NORMAL**2)

@@ -7,6 +7,7 @@ were rotated into each other, so that only means over the channels make sense.
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -81,6 +82,10 @@ class Stabiliser(abc.ABC):
         """Return the share of the entries of y that no signal with this noise makes."""
         return 0.0
 
+    def limits_to_undo(self, limits: tuple[float, float]) -> tuple[float, float]:
+        """Return clip limits of the data, but the lower one infinite if the inverse undoes clipping there."""
+        return -math.inf if self.has_floor else limits[0], limits[1]
+
     def crop(self, place: tuple[slice, ...]) -> Stabiliser:
         """Return the stabiliser of a part of the data."""
         return self
@@ -108,12 +113,17 @@ class Stabiliser(abc.ABC):
         """Return the noise around an estimate (parts, *tile) of stabilised values."""
         return LocalNoise(1.0, np.square(self.slope(values[0].astype(np.float64))))
 
-    def own_variances(self, y: Floats, means: Floats) -> OwnVariances | None:
-        """Return the noise variances of y, whose estimate is `means`; None if they are only known of stabilised values.
+    @property
+    def has_own_variances(self) -> bool:
+        """Whether the noise variances of y are known, not only those of stabilised values.
 
-        Then the risk is that of these, weighted by the slope. It is biased where that is bent.
+        If not, the risk is that of stabilised values, weighted by the slope. It is biased where that is bent.
         """
-        return None
+        return False
+
+    def own_variances(self, y: Floats, means: Floats) -> OwnVariances:
+        """Return the noise variances of y, whose estimate is `means`, if it has them."""
+        raise NotImplementedError
 
     def error_weights(self, y: NDArray[Any], missing: NDArray[np.bool_] | None, channel: int | None) -> Floats | None:
         """Return how squared errors of stabilised values count in units of y: (*shape), None if all count alike.

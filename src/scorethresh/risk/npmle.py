@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from .. import _validate
 from .._kernels import fit_mixture
 from .._normal import phi
 from .._validate import Array
@@ -140,7 +140,7 @@ def _averaged_fit(near: _Binned, grid: Array, null: float, clear: float) -> tupl
     fit = fit_mixture(*near, columns=grid.size, spacing=SPACING, null=null, clear=first_clear, close=CLOSE)
     worst = fit.gaps.max()
     if worst > max(0.01, 1e-7 * near.counts.sum()):
-        warnings.warn(f"the fit of the means stopped {worst:.3g} short of the largest log-likelihood", stacklevel=2)
+        _validate.warn(f"the fit of the means stopped {worst:.3g} short of the largest log-likelihood", UserWarning)
     return fit.probabilities, float(fit.gaps[fit.taken == 1].max())
 
 

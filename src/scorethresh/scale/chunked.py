@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ def run(denoiser: Denoiser, y: Any) -> LazyDenoised:
     if decisions is None:
         return _unchanged(y)
     for failure in decisions.verdict.failures:
-        warnings.warn(failure, _validate.AssumptionWarning, stacklevel=3)
+        _validate.warn(failure)
     return _lazy(y, decisions)
 
 

@@ -17,7 +17,6 @@ from ..denoising.noise_sample import noise_sample, outlier_levels
 from ..denoising.places import Place, widened
 from ..denoising.plan import FittedPlan, PlanOptions, fit_plan
 from ..denoising.stabilise import (
-    allowed_limits,
     centred,
     chosen_channels,
     excluded_entries,
@@ -143,7 +142,7 @@ def measure(source: Source, denoiser: Denoiser) -> _Known | None:
     found, flagged = _statistics(source, facts)
     source, facts = source.with_flags_at(flagged), dataclasses.replace(facts, gaps=bool(flagged))
     if model.clips and y.shape[1] == 1:
-        facts = dataclasses.replace(facts, clip_limits=allowed_limits(found.clip_limits, stabiliser))
+        facts = dataclasses.replace(facts, clip_limits=stabiliser.limits_to_undo(found.clip_limits))
     if rotation is not None and model.checks_channels:
         of_channels = sampled_covariances(model, stabiliser, rotation, y, unknown, facts.clip_limits)
         facts = dataclasses.replace(facts, covariances=of_channels)

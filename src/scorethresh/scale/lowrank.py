@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
@@ -12,8 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _validate
 from .._threads import one_blas_thread, one_thread_per_task
-from .._validate import Array, AssumptionWarning
+from .._validate import Array
 from ..denoising.lowrank.choice import candidate_grids, choose_grid
 from ..denoising.lowrank.denoiser import LowRankDenoiser, NegativeTail, doubt_about, negative_tail
 from ..denoising.lowrank.measured import as_series_noise
@@ -67,7 +67,7 @@ class LazyLowRankDenoised:
         lazy = self.estimate if self.like is None else self.estimate.data
         (found, doubt), estimate = dask.compute(self.whole, lazy, **options)
         if doubt:
-            warnings.warn(doubt, AssumptionWarning, stacklevel=2)
+            _validate.warn(doubt)
         whole: LowRankDenoised = found
         return replace(whole, estimate=estimate if self.like is None else self.like.copy(data=estimate))
 

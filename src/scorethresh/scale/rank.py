@@ -74,7 +74,7 @@ def select_rank(
         decision = decide_partial(s[:bound], float(np.square(s).sum()), shape, level, spectral)
     else:
         decision = decide(s, shape, level, spectral)
-    warn_about_level({decision.reason} - {""}, stacklevel=4)
+    warn_about_level({decision.reason} - {""})
     return _selection(matrix, tall, decision, s if bound is None else s[:bound], vh)
 
 

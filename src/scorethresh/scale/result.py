@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..denoising.result import Denoised
+from .. import _validate
+from ..denoising.result import PEAKS, Denoised, peak_ratio
 
 __all__ = ["LazyDenoised"]
 
@@ -30,7 +31,7 @@ class LazyDenoised:
 
     See Also
     --------
-    Denoised : what `compute` returns.
+    Denoised : what `compute` returns. It has the map of errors, which is as large as the data.
 
     Notes
     -----
@@ -68,6 +69,28 @@ class LazyDenoised:
 
         found: Denoised = dask.compute(self.whole, **options)[0]
         return found if self.like is None else replace(found, estimate=self.like.copy(data=found.estimate))
+
+    def predicted_psnr(self, data_range: float | None = None) -> Any:
+        """Return the predicted peak signal-to-noise ratio in decibels, as a dask array without axes.
+
+        Parameters
+        ----------
+        data_range : float, optional
+            As in `Denoised.predicted_psnr`. If it is the range of the estimate, compute both together.
+        """
+        import dask
+        import dask.array as da
+
+        given: Any = PEAKS.get(self.estimate.dtype.name)
+        if data_range is not None:
+            given = _validate.positive(data_range, "data_range")
+        elif given is None:
+            estimate = da.asarray(self.estimate)
+            sizes = da.abs(estimate) if estimate.dtype.kind == "c" else estimate
+            known = da.where(da.isfinite(sizes), sizes, np.nan).astype(np.float64)
+            given = da.nanmax(known) - da.nanmin(known)
+        ratio = dask.delayed(peak_ratio, pure=True)(given, self.predicted_mse)
+        return da.from_delayed(dask.delayed(np.float64)(ratio), (), np.float64)
 
     def __repr__(self) -> str:
         sigma = "" if self.sigma is None else f", sigma {np.min(self.sigma):.4g}"

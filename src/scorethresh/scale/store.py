@@ -6,9 +6,10 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import math
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +17,13 @@ import numpy as np
 
 from ..denoising.denoiser import Denoiser
 from ..denoising.noise_sample import is_sampled
+from ..denoising.verdict import NO_NOISE
 from ..denoising.way_back import EntrySums
+from ..noise.base import NoiseModel
 from ..risk.prediction import RiskSums
 from .chunked import prediction_of, run
 from .files import SPACE, BigFile
-from .fit import decide
+from .fit import Decisions, decide
 from .grid import Grid
 from .source import read_source
 from .stored import create_like
@@ -39,13 +42,37 @@ class Part(NamedTuple):
     folder: Path
 
 
-class StoreResult(NamedTuple):
-    """What became of a file: noise levels, predicted errors and standard errors of its parts, and what to heed."""
+@dataclasses.dataclass(frozen=True)
+class PartResult:
+    """What is told of a part.
 
-    sigma: tuple[float, ...]
-    mse: tuple[float, ...]
-    stderr: tuple[float, ...]
-    verdicts: tuple[str, ...]
+    Attributes
+    ----------
+    mse, stderr : float
+        The predicted mean squared error and its standard error.
+    levels : sequence of float
+        The noise level of every channel; empty if it has none in units of the data.
+    noise_rms : float
+        The root mean square of the noise.
+    verdict : str
+        Whether the noise model holds, in words.
+    warnings : sequence of str
+        The assumptions that fail.
+    """
+
+    mse: float
+    stderr: float
+    levels: Sequence[float] = ()
+    noise_rms: float = 0.0
+    verdict: str = ""
+    warnings: Sequence[str] = ()
+
+
+class StoreResult(NamedTuple):
+    """What became of a file: of its parts, the range of whole numbers, and how many tiles were done before."""
+
+    parts: tuple[PartResult, ...]
+    value_range: int
     tiles: int
     resumed: int
 
@@ -72,7 +99,7 @@ def denoise_to_store(
     work = target.with_name(target.name + ".partial")
     work.mkdir(parents=True, exist_ok=True)
     _check_same_work(work, file, denoiser)
-    totals: list[Any] = []
+    results: list[PartResult] = []
     plans = [_plan_part(file, part, denoiser) for part in _parts(file, work)]
     count = sum(len(plan.tasks) + plan.resumed for plan in plans)
     resumed = sum(plan.resumed for plan in plans)
@@ -86,12 +113,11 @@ def denoise_to_store(
 
     for plan in plans:
         run_tasks(plan.tasks, step)
-        totals.append(plan.total())
+        results.append(plan.result())
+    low, high = zip(*(note["ends"] for plan in plans for note in plan.notes()), strict=True)
     _assemble(file, plans, work, target)
     shutil.rmtree(work, ignore_errors=True)
-    sigmas = tuple(float(np.mean(plan.sigma)) for plan in plans)
-    mses, errors = zip(*totals, strict=True)
-    return StoreResult(sigmas, mses, errors, tuple(plan.verdict for plan in plans), count, resumed)
+    return StoreResult(tuple(results), max(high) - min(low), count, resumed)
 
 
 def _check_same_work(work: Path, file: BigFile, denoiser: Denoiser) -> None:
@@ -124,27 +150,42 @@ def _parts(file: BigFile, work: Path) -> Iterator[Part]:
 
 @dataclasses.dataclass(frozen=True)
 class PartPlan:
-    """The tasks of a part that are left, and how its tiles are put together."""
+    """The tasks of a part that are left, and how its tiles are put together; no decisions if one task does it all."""
 
     part: Part
     tasks: list[Any]
     resumed: int
-    grid: Grid | None
-    sigma: Any
-    verdict: str
-    back: Any
-    ratio: Any
+    grid: Grid | None = None
+    decisions: Decisions | None = None
 
-    def total(self) -> tuple[float, float]:
-        """Return the predicted error of the part and its standard error, from the sums of all tiles."""
-        notes = [json.loads(path.read_text()) for path in sorted(self.part.folder.glob("*.json"))]
-        if self.back is None:
-            return notes[0]["mse"], notes[0]["stderr"]
+    def notes(self) -> list[dict[str, Any]]:
+        """Return what is told of every tile."""
+        return [json.loads(path.read_text()) for path in sorted(self.part.folder.glob("*.json"))]
+
+    def result(self) -> PartResult:
+        """Return what is told of the part; its predicted error is that of the sums of all tiles."""
+        notes, decisions = self.notes(), self.decisions
+        if decisions is None:
+            return PartResult(**notes[0]["part"])
         risk, entries = RiskSums(), EntrySums()
         for one in notes:
             risk += RiskSums(*one["risk"])
             entries += EntrySums(*one["entries"])
-        return prediction_of(risk, entries, self.back, self.ratio)
+        back = decisions.way_back(1 + (decisions.source.y.dtype.kind == "c"))
+        noise_rms = entries.unit * math.sqrt(entries.second / entries.noisy)
+        return PartResult(
+            *prediction_of(risk, entries, back, decisions.fitted[0].plan.filter_ratio),
+            _levels(decisions.chosen.model, back.sigma if decisions.source.sigma is None else noise_rms),
+            noise_rms,
+            str(decisions.verdict),
+            decisions.verdict.failures,
+        )
+
+
+def _levels(noise: NoiseModel, sigma: Any) -> list[float]:
+    """Return the noise level of every channel, if it is in units of the data."""
+    levels: list[float] = np.ravel(sigma).tolist()
+    return levels if noise.level_units == NoiseModel.level_units else []
 
 
 def _plan_part(file: BigFile, part: Part, denoiser: Denoiser) -> PartPlan:
@@ -156,12 +197,12 @@ def _plan_part(file: BigFile, part: Part, denoiser: Denoiser) -> PartPlan:
     whole = part.folder / "tile0.npy"
     if not is_sampled(y.shape):
         tasks = [] if _is_whole(whole, y.shape, y.dtype) else [dask.delayed(_save_small)(run(denoiser, y).whole, whole)]
-        return PartPlan(part, tasks, 1 - len(tasks), None, denoiser.sigma or 0.0, "", None, None)
+        return PartPlan(part, tasks, 1 - len(tasks))
     source = read_source(y, denoiser.channel_axis, denoiser.mask, denoiser.sigma)
     decisions = decide(source, denoiser, denoiser.plan_options(complex_data=y.dtype.kind == "c"))
     if decisions is None:
         tasks = [dask.delayed(_save_unchanged)(y, whole)]
-        return PartPlan(part, tasks, 0, None, 0.0, "No noise was found.", None, None)
+        return PartPlan(part, tasks, 0)
     found = denoised_tiles(decisions)
     pairs = found.to_delayed()
     edges = tuple(tuple(np.cumsum((0, *sizes)).tolist()) for sizes in found.chunks[1:])
@@ -174,9 +215,7 @@ def _plan_part(file: BigFile, part: Part, denoiser: Denoiser) -> PartPlan:
             resumed += 1
         else:
             tasks.append(dask.delayed(_save_tile)(pairs[(0, *index)], path))
-    back = decisions.way_back(1 + (y.dtype.kind == "c"))
-    ratio = decisions.fitted[0].plan.filter_ratio
-    return PartPlan(part, tasks, resumed, grid, back.sigma, str(decisions.verdict), back, ratio)
+    return PartPlan(part, tasks, resumed, grid, decisions)
 
 
 def _is_whole(path: Path, shape: tuple[int, ...], dtype: Any) -> bool:
@@ -197,14 +236,16 @@ def _digest(tile: Any) -> str:
 
 
 def _write(path: Path, tile: Any, numbers: dict[str, Any]) -> None:
-    """Write a tile and then its numbers, each beside its target and renamed."""
+    """Write a tile and then its numbers and ends, each beside its target and renamed."""
+    ends = [int(tile.min()), int(tile.max())] if tile.dtype.kind in "iu" else [0, 0]
+    told = numbers | {"digest": _digest(tile), "ends": ends}
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with open(beside, "wb") as out:
             np.save(out, tile)
         os.replace(beside, path)
         with open(beside, "w") as text:
-            json.dump({"digest": _digest(tile)} | numbers, text)
+            json.dump(told, text)
         os.replace(beside, path.with_suffix(".json"))
     finally:
         beside.unlink(missing_ok=True)
@@ -219,12 +260,17 @@ def _save_tile(pair: Any, path: Path) -> bool:
 
 
 def _save_small(found: Any, path: Path) -> bool:
-    _write(path, found.estimate, {"mse": float(found.predicted_mse), "stderr": float(found.stderr)})
+    rms = 0.0 if found.error_blocks is None else found.error_blocks.noise_rms
+    level = rms if np.shape(found.sigma) == found.estimate.shape else found.sigma
+    mse, stderr = float(found.predicted_mse), float(found.stderr)
+    part = PartResult(mse, stderr, _levels(found.noise, level), rms, found.verdict, found.warnings)
+    _write(path, found.estimate, {"part": dataclasses.asdict(part)})
     return True
 
 
 def _save_unchanged(y: Any, path: Path) -> bool:
-    _write(path, np.asarray(y), {"mse": 0.0, "stderr": 0.0})
+    part = PartResult(0.0, 0.0, [0.0], verdict=NO_NOISE)
+    _write(path, np.asarray(y), {"part": dataclasses.asdict(part)})
     return True
 
 

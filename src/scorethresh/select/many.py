@@ -146,7 +146,7 @@ def select_many(
     worst = int(np.argmax(np.nan_to_num(np.abs(batch.misfit))))
     # Of many samples some exceed the limit by chance, one in 5000.
     if np.count_nonzero(np.abs(batch.misfit) > MAX_MISFIT) > max(1, len(batch) // 1000):
-        warn_of_misfit(float(batch.misfit[worst]), float(levels[worst]), stacklevel=4)
+        warn_of_misfit(float(batch.misfit[worst]), float(levels[worst]))
     return batch
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
-from .._validate import AssumptionWarning
+from .. import _validate
 
 __all__ = ["MAX_MISFIT", "warn_of_misfit", "warn_of_negative_risk"]
 
@@ -24,7 +22,7 @@ _SMALL = (
 _OTHER = "The noise is not Gaussian, or its entries are not independent. Check what was done to y before"
 
 
-def warn_of_misfit(misfit: float, sigma: float, *, stacklevel: int) -> None:
+def warn_of_misfit(misfit: float, sigma: float) -> None:
     """Warn if the misfit of a mixture is larger than chance allows."""
     if not abs(misfit) > MAX_MISFIT:  # NaN: nothing was fitted
         return
@@ -33,14 +31,14 @@ def warn_of_misfit(misfit: float, sigma: float, *, stacklevel: int) -> None:
         f"{misfit:.3g}, and beyond {MAX_MISFIT} in one of 5000 samples. {_SMALL if misfit > 0 else _OTHER}. If only "
         "neighbours are correlated, as in undecimated transforms, the threshold stands but stderr is too small."
     )
-    warnings.warn(msg, AssumptionWarning, stacklevel=stacklevel)
+    _validate.warn(msg)
 
 
-def warn_of_negative_risk(risk: float, stderr: float, *, stacklevel: int) -> None:
+def warn_of_negative_risk(risk: float, stderr: float) -> None:
     """Warn if an estimated risk is so far below zero that chance does not explain it."""
     if risk < -BELOW_ZERO * stderr:
         msg = (
             f"The estimated risk is {risk:.4g}, below zero by {-risk / stderr:.3g} standard errors: sigma is too high. "
             "Check sigma, and that the noise is white."
         )
-        warnings.warn(msg, AssumptionWarning, stacklevel=stacklevel)
+        _validate.warn(msg)

@@ -200,7 +200,7 @@ def select_parameter(
         found = dataclasses.replace(trial, plan=plan).risk_at(best)
         risk, stderr, dof = found.risk, found.stderr, found.divergence * curve.size / curve.noise_energy
         calls += 2 * plan.probes
-    warn_of_negative_risk(risk, stderr, stacklevel=3)
+    warn_of_negative_risk(risk, stderr)
     level = float(gaussian.scale.ravel()[0]) if gaussian.scale.size == 1 else gaussian.scale
     return ParameterSelection(best, estimate, risk, stderr, dof, curve, calls, status, level)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._lazy_data import lazy_module
-from .._validate import Array, AssumptionWarning
+from .._validate import Array
 from ..risk.singular_values import Shape
 from .misfit import warn_of_negative_risk
 from .spectra import RULES, Decision, RankStatus, SpectralRule, decide, decide_correlated, decide_partial
@@ -205,9 +204,9 @@ def select_rank(
         u, s, vh = _leading(work, bound)
     asked = _Options(spectral, white, bound, whiten)
     found = [_one(y[i], (work[i], u[i], s[i], vh[i]), levels[i], asked) for i in np.ndindex(*y.shape[:-2])]
-    warn_about_level({decision.reason for decision, _ in found} - {""}, stacklevel=3)
+    warn_about_level({decision.reason for decision, _ in found} - {""})
     for decision, _ in found:
-        warn_of_negative_risk(decision.risk, decision.stderr, stacklevel=3)
+        warn_of_negative_risk(decision.risk, decision.stderr)
     return _gathered(found, s, y.shape[:-2])
 
 
@@ -263,11 +262,11 @@ def _gathered(found: list[tuple[Decision, NDArray[Any]]], s: Array, lead: tuple[
     return RankSelection(singular_values=s, estimate=estimates.reshape(*lead, *estimates.shape[1:]), **columns)
 
 
-def warn_about_level(reasons: set[str], stacklevel: int) -> None:
+def warn_about_level(reasons: set[str]) -> None:
     """Warn that the noise level cannot be told, for each reason."""
     for reason in sorted(reasons):
         msg = f"The noise level cannot be told from the singular values: {reason}. Pass sigma if it is known."
-        warnings.warn(msg, AssumptionWarning, stacklevel=stacklevel)
+        _validate.warn(msg)
 
 
 def _matrix(matrix: Any) -> NDArray[Any]:

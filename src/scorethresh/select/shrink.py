@@ -86,7 +86,7 @@ class PosteriorMean:
         residual = z[changed] - found.mean[changed]
         dof = float(found.derivative.sum()) + found.fit_dof
         risk = level**2 * (float(residual @ residual) - z.size + 2 * dof)
-        warn_of_negative_risk(risk, level**2 * math.sqrt(2 * z.size), stacklevel=3)
+        warn_of_negative_risk(risk, level**2 * math.sqrt(2 * z.size))
         estimate = np.array(y, dtype=y.dtype if y.dtype.kind == "f" else np.float64)
         estimate[changed.reshape(y.shape)] = found.mean[changed] * level
         return Shrunk(estimate, risk, dof, means, level)

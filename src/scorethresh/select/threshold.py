@@ -234,7 +234,7 @@ def select_threshold(
         options["method"] = as_method(method, blocks=np.iscomplexobj(y) or block_axis is not None)
         return select_many(find_threshold, unnamed(y), sigma, axis_of(y, batch_axis), pooled=pooled, **options)
     found = find_threshold(y, sigma=sigma, **options)
-    warn_of_misfit(found.misfit, found.curve.sigma, stacklevel=3)
+    warn_of_misfit(found.misfit, found.curve.sigma)
     return found
 
 

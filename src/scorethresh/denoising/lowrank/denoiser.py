@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _validate
 from ..._containers import in_order, in_units, run_inside, values_of
 from ..._lazy_data import axis_of, lazy_module
 from ..._progress import Progress
 from ..._threads import one_blas_thread
-from ..._validate import Array, AssumptionWarning
+from ..._validate import Array
 from .choice import candidate_grids, choose_grid
 from .measured import as_series_noise, measure_noise
 from .result import LowRankDenoised, predict_series
@@ -108,7 +108,7 @@ class LowRankDenoiser:
         tail = negative_tail(measured.series, found.estimate, found.sigma) if measured.way_back is None else None
         doubt = doubt_about(found.predicted_mse, found.stderr, tail)
         if doubt:
-            warnings.warn(doubt, AssumptionWarning, stacklevel=2)
+            _validate.warn(doubt)
         return found
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _validate
 from ..._arrays import Floats
-from ..._validate import Array, AssumptionWarning
+from ..._validate import Array
 from ...noise.bulk import BulkFit, fit_bulk
 from .common_basis import REGION_ENTRIES, common_basis
 from .patches import PatchBlock, PatchGrid
@@ -97,7 +97,7 @@ def level_surface(series: SeriesLike, levels_of: Callable[..., Array], *maps: Ar
         "The noise level cannot be told from the series: its patches are not of low rank, or hold too few entries "
         "or volumes. The median of what was found is used. Pass sigma if it is known."
     )
-    warnings.warn(msg, AssumptionWarning, stacklevel=5)
+    _validate.warn(msg)
     doubted = np.concatenate(series.map(functools.partial(levels_of, doubted=True), blocks, *maps))
     return np.full(shape, np.nanmedian(doubted) if np.isfinite(doubted).any() else 0.0)
 
@@ -127,7 +127,7 @@ def energy_correction(series: SeriesLike, levels: Array) -> tuple[float, float]:
             "weaker signal passes for noise. The noise level is too high by a few per cent, the predicted error too "
             "low. Pass sigma if it is known."
         )
-        warnings.warn(msg, AssumptionWarning, stacklevel=5)
+        _validate.warn(msg)
     # A basis of nearly all volumes leaves too little noise to tell.
     if outside < MIN_OUTSIDE_SHARE:
         return 1.0, HIDDEN_SHARE
