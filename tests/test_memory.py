@@ -2,6 +2,7 @@
 
 import itertools
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from scorethresh.denoising.aggregate import blend
 from scorethresh.denoising.batch import Batch
 from scorethresh.denoising.experts.nonlocal_ridge import PATCHES, NonlocalRidge
 from scorethresh.frames import patches as patches_module
+from scorethresh.frames.patch_stream import shared
 from scorethresh.frames.wavelets import Decimated, Undecimated
 from scorethresh.noise import windows
 from scorethresh.risk.estimate import Estimate
@@ -120,6 +122,26 @@ def test_patches_combined_row_by_row_are_those_at_once(rng, monkeypatch, shape, 
         assert [rows.rows.start for rows in found[1:]] == [rows.rows.stop for rows in found[:-1]]
         np.testing.assert_array_equal(np.concatenate([rows.value for rows in found], axis=1), whole.value[0])
         np.testing.assert_array_equal(np.concatenate([rows.divergence for rows in found]), whole.divergence[0])
+
+
+def test_shared_items_are_freed_once_all_have_read_them():
+    class Item:
+        """Anything that can be counted."""
+
+    alive = weakref.WeakSet()
+
+    def source():
+        for _ in range(20):
+            yield (item := Item())
+            alive.add(item)
+            del item
+
+    first, second = shared(source(), 2)
+    seen = [id(next(first)) for _ in range(4)]
+    assert len(alive) == 3  # and the one that was yielded last
+    assert [id(next(second)) for _ in range(4)] == seen
+    assert not alive
+    assert len(list(second)) == len(list(first)) == 16
 
 
 @pytest.mark.parametrize("frame", [Undecimated("haar", 3), Undecimated("db2", 2), Decimated("db2", 2)])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from .._arrays import Floats
 from .._kernels import Ridge, ridge_groups
 from .._threads import cores, thread_map
 from .patches import LEAST_POWER, Patches, as_volume, reference_starts
+
+T = TypeVar("T")
 
 # Where references start along the first axis, in bands; and where the patches of their groups start.
 Starts = list[NDArray[np.int64]]
@@ -47,6 +50,28 @@ def matched_groups(patches: Patches, x: Floats, groups: list[Starts]) -> Iterato
     """Yield what `Patches.match` returns, for the bands of one group after the other."""
     for bands in groups:
         yield [patches.match(x, starts) for starts in bands]
+
+
+def shared(items: Iterable[T], readers: int) -> list[Iterator[T]]:
+    """Return iterators over the same items, each of which is freed once all have read it.
+
+    `itertools.tee` frees 57 at a time: those are the places of patches of most of the data.
+    """
+    source, waiting = iter(items), [deque[T]() for _ in range(readers)]
+
+    def read(own: deque[T]) -> Iterator[T]:
+        while True:
+            if not own:
+                try:
+                    item = next(source)
+                except StopIteration:
+                    return
+                for each in waiting:
+                    each.append(item)
+                del item
+            yield own.popleft()
+
+    return [read(own) for own in waiting]
 
 
 def combined_rows(

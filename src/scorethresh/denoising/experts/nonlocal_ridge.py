@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._arrays import Floats, slabs
-from ...frames.patch_stream import InputRows, StreamedRows, band_groups, combined_rows, matched_groups
+from ...frames.patch_stream import InputRows, StreamedRows, band_groups, combined_rows, matched_groups, shared
 from ...frames.patches import Patches
 from ...risk.estimate import Estimate
 from ..batch import Batch
@@ -117,7 +116,7 @@ class NonlocalRidge(Expert):
         groups = band_groups(self.patches, shape)
         matched = matched_groups(self.patches, pilot if guide is None else guide, groups)
         flow: Iterator[InputRows] = (InputRows(pilot[:, rows], y[:, rows]) for rows in slabs(shape))
-        steps = zip(itertools.tee(matched, len(KEPT_NOISE)), self.levels, KEPT_NOISE, DATA_SHARES, strict=True)
+        steps = zip(shared(matched, len(KEPT_NOISE)), self.levels, KEPT_NOISE, DATA_SHARES, strict=True)
         for places, level, kept, share in steps:
             found = combined_rows(self.patches, shape, groups, places, flow, (level, share))
             flow = _next_inputs(found, y.dtype.type(kept * self.levels[0] / level))
