@@ -97,13 +97,35 @@ def thread_map(function: Callable[[T], U], items: Iterable[T], limit: int | None
     Notes
     -----
     Called from one of its own threads, from a single core or for a single item, it runs serially: threads never
-    nest. Every call sees the context of the caller, such as `numpy.errstate`. The first exception is raised again,
-    and items that were not started are dropped.
+    nest. The caller is one of the threads. Every call sees its context, such as `numpy.errstate`. The first exception
+    is raised again, and items that were not started are dropped.
     """
     items = list(items)
     workers = min(len(items), cores(), len(items) if limit is None else limit)
     if workers <= 1 or hasattr(_worker, "inside"):
         return [function(item) for item in items]
-    contexts = [contextvars.copy_context() for _ in items]
-    with ThreadPoolExecutor(workers, initializer=setattr, initargs=(_worker, "inside", True)) as pool:
-        return list(pool.map(lambda context, item: context.run(function, item), contexts, items))
+    failed = threading.Event()
+
+    def run(item: T) -> U:
+        try:
+            return function(item)
+        except BaseException:
+            failed.set()
+            raise
+
+    with ThreadPoolExecutor(workers - 1, initializer=setattr, initargs=(_worker, "inside", True)) as pool:
+        calls: list[Callable[[], U]] = [functools.partial(contextvars.copy_context().run, run, k) for k in items]
+        futures = [pool.submit(call) for call in calls]
+        own: dict[int, U] = {}
+        try:
+            # The caller takes what no other thread has begun: one thread less keeps memory that it has freed.
+            with serial():
+                for k, (future, call) in enumerate(zip(futures, calls, strict=True)):
+                    if failed.is_set():
+                        break
+                    if future.cancel():
+                        own[k] = call()
+            return [own[k] if k in own else future.result() for k, future in enumerate(futures)]
+        finally:
+            for future in futures:
+                future.cancel()
