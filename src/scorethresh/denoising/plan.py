@@ -221,9 +221,10 @@ def fit_plan(
     guided = tuple(GuidedWindows.make(w, covariance) for w in windows_for(SECOND_STAGE, shape))
     first = [*(found.estimate for found in fitted), *guiding]
     thresholds = tuple(found.expert for found in fitted)
+    bands = tuple(band for found in fitted for band in found.bands)
     pilot_weights = _pilot_weights(batch, first)
     pilot = blend_values(pilot_weights, [estimate.value for estimate in first])
-    del first[len(thresholds) :], guiding  # frees memory before guided windows need some
+    del first[len(thresholds) :], guiding, fitted, fits  # frees memory before guided windows need some
     sums_suffice = len(batch.values) > 1  # where divergences of crops arise does not matter
 
     def second(expert: GuidedWindows) -> Estimate:
@@ -240,9 +241,8 @@ def fit_plan(
     weights = tuple(map(float, least_risk_weights(batch, [e.value for e in blended], divergences)))
     estimate = blend(weights, corrections, blended)
     plan = Plan(local, corrections, weights, BLEND_RATIOS[len(shape)])
-    bands = tuple(band for found in fitted for band in found.bands)
     pilots = [blend_values(weights, some.values) for some in (still, *moved)]
-    del first, blended, still, moved  # frees memory before the refinement needs some
+    del first, blended, still, moved, pilot  # frees memory before the refinement needs some
     refined = None
     if options.refined:
         refined = fit_refinement(batch, covariance, estimate, probe, pilots)

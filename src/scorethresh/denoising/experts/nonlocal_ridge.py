@@ -168,6 +168,7 @@ def _run(
         if step == len(known):
             removed = y - data if batch.valid is None else np.moveaxis(y - data, 1, -1)[batch.valid]
             known.append(max(known[0] - float(np.std(removed, dtype=np.float64)), KEPT_NOISE[step - 1] * known[0]))
+            del removed
         level = known[step]
         found.append(level)
         last = step == count - 1
@@ -177,9 +178,11 @@ def _run(
         for k, piece in enumerate(data):
             both = piece if noise is None or not more else np.concatenate([piece, noise[k]])
             estimate = patches.combine(places[k], x[k], both, level, share)
+            del both
             new[k], response[k] = estimate.value[:parts], estimate.value[parts:]
             if divergence is not None:
                 divergence[k] = estimate.divergence
+            del estimate  # frees memory before the next one is made
         x = new
         data = _give_back(x, data, y.dtype.type(kept * known[0] / level))
         done()
