@@ -123,6 +123,28 @@ def test_an_error_in_the_caller_or_beside_it_stops_the_others(four_cores, inside
     assert threads_used(2) == 2  # the caller may map in threads again
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_threads_are_kept_but_not_in_a_child_of_the_process():
+    """A thread for each call would get a heap for each call; after a fork there are none."""
+    code = """
+import os, threading
+os.sched_getaffinity = lambda _: range(4)
+from scorethresh._threads import thread_map
+def used():
+    barrier = threading.Barrier(4)
+    def work(_):
+        barrier.wait(timeout=30)
+        return threading.get_ident()
+    return set(thread_map(work, range(4)))
+same = used() == used()
+child = os.fork()
+if not child:
+    os._exit(len(used()))
+print(same, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert run_python(code, OMP_NUM_THREADS="") == ["True", "4"]
+
+
 def test_threads_never_nest(four_cores):
     """Inner maps run in the thread of the outer call; a later map of the main thread is parallel again."""
 

@@ -100,32 +100,49 @@ def thread_map(function: Callable[[T], U], items: Iterable[T], limit: int | None
     nest. The caller is one of the threads. Every call sees its context, such as `numpy.errstate`. The first exception
     is raised again, and items that were not started are dropped.
     """
-    items = list(items)
-    workers = min(len(items), cores(), len(items) if limit is None else limit)
+    pending = list(enumerate(items))
+    workers = min(len(pending), cores(), len(pending) if limit is None else limit)
     if workers <= 1 or hasattr(_worker, "inside"):
-        return [function(item) for item in items]
-    failed = threading.Event()
+        return [function(item) for _, item in pending]
+    pending.reverse()
+    out: dict[int, U] = {}
+    errors: list[BaseException] = []
+    contexts = [contextvars.copy_context() for _ in pending]
 
-    def run(item: T) -> U:
-        try:
-            return function(item)
-        except BaseException:
-            failed.set()
-            raise
+    def work() -> None:
+        while not errors:
+            try:
+                k, item = pending.pop()
+            except IndexError:
+                return
+            try:
+                out[k] = contexts[k].run(function, item)
+            except BaseException as error:
+                errors.append(error)
 
-    with ThreadPoolExecutor(workers - 1, initializer=setattr, initargs=(_worker, "inside", True)) as pool:
-        calls: list[Callable[[], U]] = [functools.partial(contextvars.copy_context().run, run, k) for k in items]
-        futures = [pool.submit(call) for call in calls]
-        own: dict[int, U] = {}
-        try:
-            # The caller takes what no other thread has begun: one thread less keeps memory that it has freed.
-            with serial():
-                for k, (future, call) in enumerate(zip(futures, calls, strict=True)):
-                    if failed.is_set():
-                        break
-                    if future.cancel():
-                        own[k] = call()
-            return [own[k] if k in own else future.result() for k, future in enumerate(futures)]
-        finally:
-            for future in futures:
-                future.cancel()
+    helpers = [_kept_threads(cores() - 1).submit(work) for _ in range(workers - 1)]
+    try:
+        with serial():
+            work()
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+        if errors:
+            raise errors[0]
+        return [out[k] for k in range(len(contexts))]
+    finally:
+        pending.clear()  # if the caller was interrupted while it waited
+        errors.clear()
+
+
+@functools.cache
+def _kept_threads(count: int) -> ThreadPoolExecutor:
+    """Return threads that work beside the callers of `thread_map`.
+
+    They are kept: every thread has a heap of its own, which keeps what was freed, and a new thread may get a new one.
+    """
+    return ThreadPoolExecutor(count, initializer=setattr, initargs=(_worker, "inside", True))
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive in the child
+    os.register_at_fork(after_in_child=_kept_threads.cache_clear)
