@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -46,9 +46,13 @@ def band_groups(patches: Patches, shape: tuple[int, ...]) -> list[Starts]:
     return [bands[i : i + cores()] for i in range(0, len(bands), cores())]
 
 
-def matched_groups(patches: Patches, x: Floats, groups: list[Starts]) -> Iterator[Places]:
-    """Yield what `Patches.match` returns, for the bands of one group after the other."""
+def matched_groups(patches: Patches, x: Floats, groups: list[Starts], make: Callable[[int], None]) -> Iterator[Places]:
+    """Yield what `Patches.match` returns, for the bands of one group after the other.
+
+    `make(stop)` is called before rows up to `stop` are looked at.
+    """
     for bands in groups:
+        make(min(int(bands[-1][-1]) + patches.search + patches.block[0], x.shape[1]))
         yield [patches.match(x, starts) for starts in bands]
 
 

@@ -35,6 +35,10 @@ def no_report() -> None:
     """Report no progress."""
 
 
+def all_made(stop: int) -> None:
+    """Make no more rows of a pilot that is complete."""
+
+
 class Steps(NamedTuple):
     """All that the steps made: the estimate, the divergence, the last step's response to noise, the noise levels."""
 
@@ -107,15 +111,18 @@ class NonlocalRidge(Expert):
             raise ValueError(msg)
         return self.steps(batch, pilot, done=done).estimate
 
-    def rows(self, y: Floats, pilot: Floats, guide: Floats | None = None) -> Iterator[StreamedRows]:
+    def rows(
+        self, y: Floats, pilot: Floats, guide: Floats | None = None, make: Callable[[int], None] = all_made
+    ) -> Iterator[StreamedRows]:
         """Yield what `apply` makes of one piece, (parts, *shape), from its first rows to its last.
 
         Every step follows the one before it as soon as that has left enough rows behind, so that no step is held whole.
+        `make(stop)` is called before rows of the pilot up to `stop` are looked at.
         """
         shape = y.shape[1:]
         groups = band_groups(self.patches, shape)
-        matched = matched_groups(self.patches, pilot if guide is None else guide, groups)
-        flow: Iterator[InputRows] = (InputRows(pilot[:, rows], y[:, rows]) for rows in slabs(shape))
+        matched = matched_groups(self.patches, pilot if guide is None else guide, groups, make)
+        flow = _first_inputs(pilot, y, make)
         steps = zip(shared(matched, len(KEPT_NOISE)), self.levels, KEPT_NOISE, DATA_SHARES, strict=True)
         for places, level, kept, share in steps:
             found = combined_rows(self.patches, shape, groups, places, flow, (level, share))
@@ -133,6 +140,13 @@ class NonlocalRidge(Expert):
         and the pilot of the batch. It costs less than a step of its own.
         """
         return _run(self.patches, self.levels, batch, pilot, noise, done)
+
+
+def _first_inputs(pilot: Floats, y: Floats, make: Callable[[int], None]) -> Iterator[InputRows]:
+    """Yield the inputs of the first step."""
+    for rows in slabs(y.shape[1:]):
+        make(rows.stop)
+        yield InputRows(pilot[:, rows], np.asarray(y[:, rows]))
 
 
 def _next_inputs(found: Iterator[StreamedRows], kept: Any) -> Iterator[InputRows]:
