@@ -95,6 +95,56 @@ def test_a_limit_of_the_caller(four_cores, limit):
     assert threads_used(limit) == limit
 
 
+def test_the_caller_is_one_of_the_threads(four_cores):
+    """Every thread has a heap of its own, which keeps memory: one less keeps less."""
+    barrier, here = threading.Barrier(3), threading.get_ident()
+
+    def work(_):
+        barrier.wait(timeout=30)
+        return threading.get_ident()
+
+    assert here in thread_map(work, range(3))
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_an_error_in_the_caller_or_beside_it_stops_the_others(four_cores, inside):
+    started, here = [], threading.get_ident()
+
+    def work(k):
+        started.append(k)
+        time.sleep(0.01)
+        if (threading.get_ident() == here) == inside:
+            msg = f"item {k}"
+            raise ValueError(msg)
+
+    with pytest.raises(ValueError, match="item"):
+        thread_map(work, range(200))
+    assert len(started) < 20
+    assert threads_used(2) == 2  # the caller may map in threads again
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_threads_are_kept_but_not_in_a_child_of_the_process():
+    """A thread for each call would get a heap for each call; after a fork there are none."""
+    code = """
+import os, threading
+os.sched_getaffinity = lambda _: range(4)
+from scorethresh._threads import thread_map
+def used():
+    barrier = threading.Barrier(4)
+    def work(_):
+        barrier.wait(timeout=30)
+        return threading.get_ident()
+    return set(thread_map(work, range(4)))
+same = used() == used()
+child = os.fork()
+if not child:
+    os._exit(len(used()))
+print(same, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert run_python(code, OMP_NUM_THREADS="") == ["True", "4"]
+
+
 def test_threads_never_nest(four_cores):
     """Inner maps run in the thread of the outer call; a later map of the main thread is parallel again."""
 

@@ -97,13 +97,52 @@ def thread_map(function: Callable[[T], U], items: Iterable[T], limit: int | None
     Notes
     -----
     Called from one of its own threads, from a single core or for a single item, it runs serially: threads never
-    nest. Every call sees the context of the caller, such as `numpy.errstate`. The first exception is raised again,
-    and items that were not started are dropped.
+    nest. The caller is one of the threads. Every call sees its context, such as `numpy.errstate`. The first exception
+    is raised again, and items that were not started are dropped.
     """
-    items = list(items)
-    workers = min(len(items), cores(), len(items) if limit is None else limit)
+    pending = list(enumerate(items))
+    workers = min(len(pending), cores(), len(pending) if limit is None else limit)
     if workers <= 1 or hasattr(_worker, "inside"):
-        return [function(item) for item in items]
-    contexts = [contextvars.copy_context() for _ in items]
-    with ThreadPoolExecutor(workers, initializer=setattr, initargs=(_worker, "inside", True)) as pool:
-        return list(pool.map(lambda context, item: context.run(function, item), contexts, items))
+        return [function(item) for _, item in pending]
+    pending.reverse()
+    out: dict[int, U] = {}
+    errors: list[BaseException] = []
+    contexts = [contextvars.copy_context() for _ in pending]
+
+    def work() -> None:
+        while not errors:
+            try:
+                k, item = pending.pop()
+            except IndexError:
+                return
+            try:
+                out[k] = contexts[k].run(function, item)
+            except BaseException as error:
+                errors.append(error)
+
+    helpers = [_kept_threads(cores() - 1).submit(work) for _ in range(workers - 1)]
+    try:
+        with serial():
+            work()
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+        if errors:
+            raise errors[0]
+        return [out[k] for k in range(len(contexts))]
+    finally:
+        pending.clear()  # if the caller was interrupted while it waited
+        errors.clear()
+
+
+@functools.cache
+def _kept_threads(count: int) -> ThreadPoolExecutor:
+    """Return threads that work beside the callers of `thread_map`.
+
+    They are kept: every thread has a heap of its own, which keeps what was freed, and a new thread may get a new one.
+    """
+    return ThreadPoolExecutor(count, initializer=setattr, initargs=(_worker, "inside", True))
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive in the child
+    os.register_at_fork(after_in_child=_kept_threads.cache_clear)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .._arrays import cropped
+from .._arrays import cropped, slabs
 from .._validate import Array
 from .batch import Batch
 from .places import TILE_ENTRIES, Place
@@ -76,9 +76,11 @@ def block_scores(batch: Batch, sides: Sequence[int] | None = None) -> Array:
     inside, letters = tuple(range(1, 2 * ndim, 2)), "abcdef"[: 2 * ndim]
     score = np.zeros(counts)
     for part in batch.values[0]:
-        values = cropped(part, whole).reshape(split)
-        square = np.einsum(f"{letters},{letters}->{letters[::2]}", values, values) / math.prod(blocks)
-        score += np.log(np.maximum(square - np.square(values.mean(axis=inside)), 1.0))
+        for rows in slabs((counts[0], math.prod(batch.shape) // counts[0])):  # of blocks
+            place = (slice(rows.start * blocks[0], rows.stop * blocks[0]), *whole[1:])
+            values = np.asarray(cropped(part, place)).reshape(-1, *split[1:])
+            square = np.einsum(f"{letters},{letters}->{letters[::2]}", values, values) / math.prod(blocks)
+            score[rows] += np.log(np.maximum(square - np.square(values.mean(axis=inside)), 1.0))
     weights = batch.error_weights
     if weights is not None:
         score *= cropped(weights[0], whole).reshape(split).min(axis=inside)
@@ -106,4 +108,4 @@ def universal_cap(batch: Batch, places: list[Place]) -> float:
     Crops without signal would choose higher ones, and lose what is elsewhere. Infinity if it is fitted to everything.
     """
     whole = len(places) == 1
-    return math.inf if whole else math.sqrt(2 * math.log(batch.values[0].size))
+    return math.inf if whole else math.sqrt(2 * math.log(math.prod(batch.values.shape[1:])))

@@ -18,6 +18,35 @@ from .experts.bands import BandThresholds
 from .experts.base import Expert
 
 
+class LocalRows:
+    """The local estimate of a channel, made band by band from its first rows to its last, as far as it is asked for.
+
+    Parameters
+    ----------
+    value : ndarray
+        (parts, *shape), to be filled by the bands.
+    bands : iterator
+        Fills the next rows, and yields their divergence, (rows, ...).
+    """
+
+    def __init__(self, value: Floats, bands: Iterator[Floats]) -> None:
+        self.value, self._bands = value, bands
+        self._divergence = value[0, :0]  # of the rows that were made and not taken
+        self._taken = 0
+
+    def make(self, stop: int) -> None:
+        """Make the rows up to `stop`, if they are not there."""
+        while self._taken + len(self._divergence) < stop:
+            self._divergence = np.concatenate([self._divergence, next(self._bands)])
+
+    def taken_divergence(self, stop: int) -> Floats:
+        """Return the divergence of the rows up to `stop` that was not taken before. It is not held any longer."""
+        count = stop - self._taken
+        out, self._divergence = self._divergence[:count], self._divergence[count:].copy()
+        self._taken = stop
+        return out.copy()
+
+
 class LocalValues(NamedTuple):
     """What local experts made of data: the pilot, and the estimates by thresholds and by guided experts."""
 

@@ -179,7 +179,7 @@ def _stabilised(denoiser: Any, row: Any) -> Row | None:
     _, chosen, found = denoiser.stabilised(row)
     if found is None:
         return None
-    row = Row(chosen, found.back, found.values)
+    row = Row(chosen, found.back, np.asarray(found.values))
     return row if is_plain(row) else None
 
 
@@ -288,6 +288,6 @@ def _stabilised_alike(each: Sequence[Any], layouts: Sequence[Layout]) -> list[Ro
     def one(denoiser: Any, layout: Layout) -> Row | None:
         model = as_noise(denoiser.noise, denoiser.sigma) if known else chosen.model
         found = stabilise(layout, model, None if known else sample, shared)
-        return None if found is None else Row(chosen, found.back, found.values)
+        return None if found is None else Row(chosen, found.back, np.asarray(found.values))
 
     return thread_map(lambda pair: one(*pair), zip(each, layouts, strict=True))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from .._arrays import Floats
 from .._threads import thread_map
 from ..frames.wavelets import Decimated, Frame, Undecimated, default_levels, wavelet
 from ..noise.covariance import Covariance
@@ -221,16 +222,11 @@ def fit_plan(
     guided = tuple(GuidedWindows.make(w, covariance) for w in windows_for(SECOND_STAGE, shape))
     first = [*(found.estimate for found in fitted), *guiding]
     thresholds = tuple(found.expert for found in fitted)
+    bands = tuple(band for found in fitted for band in found.bands)
     pilot_weights = _pilot_weights(batch, first)
     pilot = blend_values(pilot_weights, [estimate.value for estimate in first])
-    del first[len(thresholds) :], guiding  # frees memory before guided windows need some
-    sums_suffice = len(batch.values) > 1  # where divergences of crops arise does not matter
-
-    def second(expert: GuidedWindows) -> Estimate:
-        estimate = expert.apply(batch, pilot)
-        return estimate.without_map(weighted) if sums_suffice else estimate
-
-    blended = [*first, *thread_map(second, guided)]
+    del first[len(thresholds) :], guiding, fitted, fits  # frees memory before guided windows need some
+    blended = [*first, *_guided_estimates(guided, batch, pilot)]
     local = LocalExperts(thresholds, tuple(guides), pilot_weights, guided)
     probe = Probe.draw(batch, covariance)
     still = LocalValues(pilot, [e.value for e in blended]) if probe.whole else local.values(probe.y)
@@ -240,15 +236,25 @@ def fit_plan(
     weights = tuple(map(float, least_risk_weights(batch, [e.value for e in blended], divergences)))
     estimate = blend(weights, corrections, blended)
     plan = Plan(local, corrections, weights, BLEND_RATIOS[len(shape)])
-    bands = tuple(band for found in fitted for band in found.bands)
     pilots = [blend_values(weights, some.values) for some in (still, *moved)]
-    del first, blended, still, moved  # frees memory before the refinement needs some
+    del first, blended, still, moved, pilot  # frees memory before the refinement needs some
     refined = None
     if options.refined:
         refined = fit_refinement(batch, covariance, estimate, probe, pilots)
     if refined is None:
         return FittedPlan(plan, estimate, estimate, bands)
     return FittedPlan(replace(plan, refinement=refined.refinement), estimate, refined.estimate, bands)
+
+
+def _guided_estimates(guided: Sequence[GuidedWindows], batch: Batch, pilot: Floats) -> list[Estimate]:
+    """Return the estimates of a batch by guided windows; where divergences of crops arise does not matter."""
+    weights, sums_suffice = batch.error_weights, len(batch.values) > 1
+
+    def second(expert: GuidedWindows) -> Estimate:
+        estimate = expert.apply(batch, pilot)
+        return estimate.without_map(weights) if sums_suffice else estimate
+
+    return thread_map(second, guided)
 
 
 def _fit_bands_alone(found: FittedBands, batch: Batch, covariance: Covariance) -> FittedPlan:

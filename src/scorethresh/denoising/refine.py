@@ -13,6 +13,7 @@ from ..risk.estimate import Estimate
 from .aggregate import blend, least_risk_weights
 from .batch import Batch
 from .experts.nonlocal_ridge import PATCHES, NonlocalRidge, no_report
+from .local import LocalRows
 from .probe import Probe
 
 
@@ -38,14 +39,14 @@ class Refinement:
         """Return the blend of a batch, given its local estimate. `done` is called after every step."""
         return self._blended(local, self.expert.apply(batch, local.value, done))
 
-    def rows(self, batch: Batch, local: Estimate) -> Iterator[tuple[slice, Estimate]]:
+    def rows(self, batch: Batch, local: LocalRows) -> Iterator[tuple[slice, Estimate]]:
         """Yield the blend of a batch of one piece from its first rows to its last, with their place.
 
         Rows of the local estimate are not looked at again after the blend of them.
         """
         guide = None if batch.guide is None else batch.guide[0]
-        for found in self.expert.rows(batch.values[0], local.value[0], guide):
-            before = Estimate(local.value[:, :, found.rows], local.divergence[:, found.rows])
+        for found in self.expert.rows(batch.values[0], local.value, guide, local.make):
+            before = Estimate(local.value[None, :, found.rows], local.taken_divergence(found.rows.stop)[None])
             yield found.rows, self._blended(before, Estimate(found.value[None], found.divergence[None]))
 
     def _blended(self, local: Estimate, found: Estimate) -> Estimate:

@@ -17,6 +17,7 @@ from ..noise.clipping import find_clip_limits, near_clip_limits
 from ..noise.covariance import Covariance, White
 from ..noise.models import channel_levels
 from ..noise.stabilisers import Stabiliser
+from .converted import converted, may_be_converted
 from .layout import Layout
 from .regions import MIN_REGION, noise_free_mask
 from .way_back import WayBack
@@ -37,7 +38,10 @@ SINGLE_RANGE = 1e4
 
 
 class Stabilised(NamedTuple):
-    """Values of noise level 1, (channels, parts, *shape), and the way back."""
+    """Values of noise level 1, (channels, parts, *shape), and the way back.
+
+    Large data of few bits are converted when parts of them are read, by `numpy.asarray`: see `ConvertedValues`.
+    """
 
     values: Floats
     back: WayBack
@@ -84,6 +88,11 @@ def stabilise(
             centre = centred(stabiliser, sample_y, excluded_entries(model, stabiliser, sample_y, sample.unknown))[1]
         else:
             centre = Centre(known.back.offset, known.values.dtype)
+    if excluded is None and may_be_converted(stabiliser, y):
+        values, offset = converted(stabiliser, y, None if centre is None else centre.offset)
+        return Stabilised(
+            values, WayBack(layout, noisy, stabiliser, offset, None, (stabiliser.covariance,), limits, None)
+        )
     values, centre = centred(stabiliser, y, excluded, centre)
     rotation = rotation_of(stabiliser, len(y))
     values = rotated(rotation, values)

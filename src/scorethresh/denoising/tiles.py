@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,11 +12,11 @@ import numpy as np
 from .._arrays import Floats, cropped
 from .._threads import thread_map
 from .._validate import Array
-from ..risk.estimate import Estimate
 from ..risk.prediction import RiskSums, risk_sums
 from .batch import Batch
 from .error_map import BlockSums, block_sums, joined
 from .experts.nonlocal_ridge import REPORTS
+from .local import LocalRows
 from .places import Place, tiles_of, widened
 from .plan import FittedPlan, Plan
 from .way_back import WayBack
@@ -36,6 +37,14 @@ class DenoisedChannel(NamedTuple):
     blocks: Array
 
 
+class LocalTile(NamedTuple):
+    """Values of a tile, their local estimate, (parts, *shape), and its divergence, (*shape)."""
+
+    y: Floats
+    value: Floats
+    divergence: Floats
+
+
 class TileRisk(NamedTuple):
     """The risk of a tile, also block by block."""
 
@@ -50,36 +59,58 @@ def denoise_tiles(plan: Plan, batch: Batch, back: WayBack, channel: int, done: C
     """
     margin = local_margin(plan)
     shape, tiles = batch.shape, tiles_of(batch.shape, plan.step)
-    out = np.empty_like(batch.values[0])
-    # Kept only if it is needed once more.
-    divergence = None if plan.refinement is None else np.empty(shape, out.dtype)
+    most_threads = MOST_THREADS[len(shape)]
+    out = np.empty(batch.values.shape[1:], batch.values.dtype)
 
-    def run(tile: Place) -> TileRisk | None:
+    def local(tile: Place) -> LocalTile:
         wide, inner = widened(tile, margin, shape)
         piece = batch.crops([wide])
         value, each = local_estimate(plan, piece, inner)
         cropped(out, tile)[...] = value
-        if divergence is None:
-            found = tile_risk(cropped(piece.values[0], inner), value, each, back, channel, tile)
-        else:
-            found = None
-            divergence[tile] = each
+        return LocalTile(cropped(piece.values[0], inner), value, each)
+
+    def told(tile: Place) -> TileRisk:
+        found = tile_risk(*local(tile), back, channel, tile)
         done()
         return found
 
-    risks = [risk for risk in thread_map(run, tiles, MOST_THREADS[len(shape)]) if risk is not None]
-    if plan.refinement is None or divergence is None:
-        return DenoisedChannel(out, out, *_joined(shape, risks))
+    if plan.refinement is None:
+        return DenoisedChannel(out, out, *_joined(shape, thread_map(told, tiles, most_threads)))
+
+    def bands() -> Iterator[Floats]:
+        for rows, some in row_bands(tiles, most_threads):
+            divergence = np.empty((rows.stop - rows.start, *shape[1:]), out.dtype)
+
+            def fill(tile: Place, first: int = rows.start, divergence: Floats = divergence) -> None:
+                divergence[slice(tile[0].start - first, tile[0].stop - first), *tile[1:]] = local(tile).divergence
+                done()
+
+            thread_map(fill, some, most_threads)
+            yield divergence
+
     # Other channels compare their patches in the local estimate of the first; else the result may take its place.
-    value = out.copy() if channel == 0 and back.rotation is not None else out
+    value = np.empty_like(out) if channel == 0 and back.rotation is not None else out
     reports = 0
-    for rows, found in plan.refinement.rows(batch, Estimate(out[None], divergence[None])):
-        value[:, rows], divergence[rows] = found.value[0], found.divergence[0]
+    risks = []
+    for rows, found in plan.refinement.rows(batch, LocalRows(out, bands())):
+        value[:, rows] = found.value[0]
+        place = (rows, *(slice(0, n) for n in shape[1:]))
+        y = np.asarray(cropped(batch.values[0], place))
+        risks.append(tile_risk(y, found.value[0], found.divergence[0], back, channel, place))
         while reports < REPORTS * rows.stop // shape[0]:
             done()
             reports += 1
-    estimate = Estimate(value[None], divergence[None])
-    return DenoisedChannel(value, out, *_risk(estimate, batch, back, channel, tiles))
+    return DenoisedChannel(value, out, *_joined(shape, risks))
+
+
+def row_bands(tiles: list[Place], count: int) -> Iterator[tuple[slice, list[Place]]]:
+    """Yield rows that tiles fill, and these tiles: the fewest rows with at least so many tiles, or what is left."""
+    band: list[Place] = []
+    for _, some in itertools.groupby(tiles, lambda tile: tile[0].start):
+        band += some
+        if len(band) >= count or band[-1] == tiles[-1]:
+            yield slice(band[0][0].start, band[-1][0].stop), band
+            band = []
 
 
 def local_margin(plan: Plan) -> int:
@@ -101,17 +132,10 @@ def local_estimate(plan: Plan, piece: Batch, inner: Place) -> tuple[Floats, Floa
 
 def denoise_whole(fitted: FittedPlan, batch: Batch, back: WayBack, channel: int) -> DenoisedChannel:
     """Return the estimate that a plan made of the whole channel when it was fitted."""
+    value, divergence = fitted.estimate.value[0], np.broadcast_to(fitted.estimate.divergence[0], batch.shape)
     whole = tuple(slice(0, n) for n in batch.shape)
-    risk = _risk(fitted.estimate, batch, back, channel, [whole])
-    return DenoisedChannel(fitted.estimate.value[0], fitted.local.value[0], *risk)
-
-
-def _risk(estimate: Estimate, batch: Batch, back: WayBack, channel: int, tiles: list[Place]) -> tuple[RiskSums, Array]:
-    """Return the risk of an estimate of the whole channel, summed tile by tile to save memory."""
-    divergence = np.broadcast_to(estimate.divergence[0], batch.shape)
-    y, value = batch.values[0], estimate.value[0]
-    found = [tile_risk(cropped(y, tile), cropped(value, tile), divergence[tile], back, channel, tile) for tile in tiles]
-    return _joined(batch.shape, found)
+    risk = tile_risk(batch.values[0], value, divergence, back, channel, whole)
+    return DenoisedChannel(value, fitted.local.value[0], *_joined(batch.shape, [risk]))
 
 
 def _joined(shape: tuple[int, ...], risks: list[TileRisk]) -> tuple[RiskSums, Array]:

@@ -158,7 +158,7 @@ def _side_by_side(parts: Sequence[Floats]) -> Floats:
 def _compared(case: Case, place: tuple[slice, ...]) -> tuple[Floats, Floats, Floats]:
     """Return y, NaN where it cannot be compared, its estimate, and what was removed, with noise of level 1."""
     _, back, values, estimate = case
-    y, x = values[0][place], estimate[0][place]
+    y, x = np.asarray(values[0][place]), estimate[0][place]
     comparable = None if back.holds_noise else _comparable(back.crop(place))
     y = y if comparable is None else np.where(comparable, y, np.nan)
     # The roots of few counts vary less than those of many. Where they hardly do, nothing can be told.

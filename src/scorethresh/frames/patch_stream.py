@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from .._arrays import Floats
 from .._kernels import Ridge, ridge_groups
 from .._threads import cores, thread_map
 from .patches import LEAST_POWER, Patches, as_volume, reference_starts
+
+T = TypeVar("T")
 
 # Where references start along the first axis, in bands; and where the patches of their groups start.
 Starts = list[NDArray[np.int64]]
@@ -43,10 +46,36 @@ def band_groups(patches: Patches, shape: tuple[int, ...]) -> list[Starts]:
     return [bands[i : i + cores()] for i in range(0, len(bands), cores())]
 
 
-def matched_groups(patches: Patches, x: Floats, groups: list[Starts]) -> Iterator[Places]:
-    """Yield what `Patches.match` returns, for the bands of one group after the other."""
+def matched_groups(patches: Patches, x: Floats, groups: list[Starts], make: Callable[[int], None]) -> Iterator[Places]:
+    """Yield what `Patches.match` returns, for the bands of one group after the other.
+
+    `make(stop)` is called before rows up to `stop` are looked at.
+    """
     for bands in groups:
+        make(min(int(bands[-1][-1]) + patches.search + patches.block[0], x.shape[1]))
         yield [patches.match(x, starts) for starts in bands]
+
+
+def shared(items: Iterable[T], readers: int) -> list[Iterator[T]]:
+    """Return iterators over the same items, each of which is freed once all have read it.
+
+    `itertools.tee` frees 57 at a time: those are the places of patches of most of the data.
+    """
+    source, waiting = iter(items), [deque[T]() for _ in range(readers)]
+
+    def read(own: deque[T]) -> Iterator[T]:
+        while True:
+            if not own:
+                try:
+                    item = next(source)
+                except StopIteration:
+                    return
+                for each in waiting:
+                    each.append(item)
+                del item
+            yield own.popleft()
+
+    return [read(own) for own in waiting]
 
 
 def combined_rows(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._arrays import Floats, slabs
-from ...frames.patch_stream import InputRows, StreamedRows, band_groups, combined_rows, matched_groups
+from ...frames.patch_stream import InputRows, StreamedRows, band_groups, combined_rows, matched_groups, shared
 from ...frames.patches import Patches
 from ...risk.estimate import Estimate
 from ..batch import Batch
@@ -35,6 +34,10 @@ REPORTS = 1 + len(KEPT_NOISE)
 
 def no_report() -> None:
     """Report no progress."""
+
+
+def all_made(stop: int) -> None:
+    """Make no more rows of a pilot that is complete."""
 
 
 class Steps(NamedTuple):
@@ -109,16 +112,19 @@ class NonlocalRidge(Expert):
             raise ValueError(msg)
         return self.steps(batch, pilot, done=done).estimate
 
-    def rows(self, y: Floats, pilot: Floats, guide: Floats | None = None) -> Iterator[StreamedRows]:
+    def rows(
+        self, y: Floats, pilot: Floats, guide: Floats | None = None, make: Callable[[int], None] = all_made
+    ) -> Iterator[StreamedRows]:
         """Yield what `apply` makes of one piece, (parts, *shape), from its first rows to its last.
 
         Every step follows the one before it as soon as that has left enough rows behind, so that no step is held whole.
+        `make(stop)` is called before rows of the pilot up to `stop` are looked at.
         """
         shape = y.shape[1:]
         groups = band_groups(self.patches, shape)
-        matched = matched_groups(self.patches, pilot if guide is None else guide, groups)
-        flow: Iterator[InputRows] = (InputRows(pilot[:, rows], y[:, rows]) for rows in slabs(shape))
-        steps = zip(itertools.tee(matched, len(KEPT_NOISE)), self.levels, KEPT_NOISE, DATA_SHARES, strict=True)
+        matched = matched_groups(self.patches, pilot if guide is None else guide, groups, make)
+        flow = _first_inputs(pilot, y, make)
+        steps = zip(shared(matched, len(KEPT_NOISE)), self.levels, KEPT_NOISE, DATA_SHARES, strict=True)
         for places, level, kept, share in steps:
             found = combined_rows(self.patches, shape, groups, places, flow, (level, share))
             flow = _next_inputs(found, y.dtype.type(kept * self.levels[0] / level))
@@ -135,6 +141,13 @@ class NonlocalRidge(Expert):
         and the pilot of the batch. It costs less than a step of its own.
         """
         return _run(self.patches, self.levels, batch, pilot, noise, done)
+
+
+def _first_inputs(pilot: Floats, y: Floats, make: Callable[[int], None]) -> Iterator[InputRows]:
+    """Yield the inputs of the first step."""
+    for rows in slabs(y.shape[1:]):
+        make(rows.stop)
+        yield InputRows(pilot[:, rows], np.asarray(y[:, rows]))
 
 
 def _next_inputs(found: Iterator[StreamedRows], kept: Any) -> Iterator[InputRows]:
@@ -170,6 +183,7 @@ def _run(
         if step == len(known):
             removed = y - data if batch.valid is None else np.moveaxis(y - data, 1, -1)[batch.valid]
             known.append(max(known[0] - float(np.std(removed, dtype=np.float64)), KEPT_NOISE[step - 1] * known[0]))
+            del removed
         level = known[step]
         found.append(level)
         last = step == count - 1
@@ -179,9 +193,11 @@ def _run(
         for k, piece in enumerate(data):
             both = piece if noise is None or not more else np.concatenate([piece, noise[k]])
             estimate = patches.combine(places[k], x[k], both, level, share)
+            del both
             new[k], response[k] = estimate.value[:parts], estimate.value[parts:]
             if divergence is not None:
                 divergence[k] = estimate.divergence
+            del estimate  # frees memory before the next one is made
         x = new
         data = _give_back(x, data, y.dtype.type(kept * known[0] / level))
         done()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -126,7 +126,12 @@ def _in_parts(shrink: Callable[..., WindowEstimate], *batches: Floats) -> Estima
 
 def _each(shrink: Callable[..., WindowEstimate], *batches: Floats) -> Estimate:
     """Return what `shrink` makes of every piece."""
-    value, divergence = np.empty_like(batches[0]), np.empty_like(batches[0][:, 0])
+    value: Any = None
+    divergence: Any = None
     for k, pieces in enumerate(zip(*batches, strict=True)):
-        value[k], divergence[k] = shrink(*pieces)
+        found = shrink(*pieces)
+        if value is None:  # not before, when the loops need memory
+            value, divergence = np.empty_like(batches[0]), np.empty_like(batches[0][:, 0])
+        value[k], divergence[k] = found
+        del found
     return Estimate(value, divergence)
