@@ -89,7 +89,7 @@ def risk_curve(
     >>> y[:20] += 6.0
     >>> curve = risk_curve(y, [1.0, 2.0, 3.0, 4.0], sigma=1.0)
     >>> curve.risk.round(1)
-    array([805.4, 277.6,  55.2,  54. ])
+    array([805.4, 277.5,  55.1,  54. ])
     """
     y, block_axis = unnamed(y), axis_of(y, block_axis)
     sigma, blocks = _validate.noise_level(sigma), _blocks_of(y, block_axis)
@@ -224,7 +224,7 @@ def select_threshold(
     >>> y[:20] += 6.0
     >>> selection = select_threshold(y, sigma=1.0)
     >>> selection
-    <Selection: threshold 3.46875 (interior), estimated risk 40.8, degrees of freedom 30.87 of 1000>
+    <Selection: threshold 3.46875 (interior), estimated risk 40.76, degrees of freedom 30.9 of 1000>
     >>> selection.estimate[:5].round(2)
     array([6.13, 5.87, 6.64, 6.1 , 5.46])
     """
