@@ -32,7 +32,9 @@ def crops_of(batch: Batch) -> list[Place]:
         return [(slice(None),) * len(shape)]
     ends = [(0, n) for n in shape]
     if batch.valid is not None:
-        ends = [(int(at.min()), int(at.max()) + 1) for at in np.nonzero(batch.valid[0])]
+        others = ([b for b in range(len(shape)) if b != axis] for axis in range(len(shape)))
+        held = [np.flatnonzero(batch.valid[0].any(axis=tuple(axes))) for axes in others]
+        ends = [(int(at[0]), int(at[-1]) + 1) for at in held]
     return crops_within(shape, ends, block_scores(batch))
 
 

@@ -81,7 +81,7 @@ def stabilise(
         return None
     limits = -math.inf, math.inf
     if model.clips and y.shape[1] == 1:
-        limits = stabiliser.limits_to_undo(find_clip_limits(y if excluded is None else y[..., ~excluded]))
+        limits = stabiliser.limits_to_undo(find_clip_limits(y, excluded))
     centre = None
     if sample is not layout and stabiliser.scale.size <= len(y):  # as for data in chunks, so that results agree
         if known is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats, reflect_index
+from .._arrays import SLAB_ENTRIES, Floats, reflect_index
 
 
 def reflect_pad(y: Floats, pads: Sequence[tuple[int, int]]) -> Floats:
@@ -25,19 +26,30 @@ def fill_gaps(values: Floats, missing: NDArray[np.bool_]) -> Floats:
     Boxes around an entry have 3, 7, 15, ... entries along each axis. `values` has two leading axes before those of
     `missing`.
     """
-    from scipy.ndimage import uniform_filter
-
     values = np.where(missing, 0, values)
-    known = (~missing).astype(values.dtype)
-    left = missing.copy()
-    size = 3
+    left, size = missing.copy(), 3
     while left.any():
-        share = uniform_filter(known, size, mode="constant")
-        reached = left & (share > 0.5 / size**missing.ndim)
-        for channel in values:
-            for part in channel:
-                mean = uniform_filter(np.where(missing, 0, part), size, mode="constant")
-                part[reached] = mean[reached] / share[reached]
-        left &= ~reached
+        each = max(size, SLAB_ENTRIES // math.prod(missing.shape[1:]))
+        for start in range(0, len(missing), each):
+            if left[start : start + each].any():
+                _fill_rows(values, missing, left, slice(start, start + each), size)
         size = 2 * size + 1
     return values
+
+
+def _fill_rows(values: Floats, missing: NDArray[np.bool_], left: NDArray[np.bool_], rows: slice, size: int) -> None:
+    """Fill the gaps left in some rows where boxes of a size hold known entries, and take them off what is left."""
+    from scipy.ndimage import uniform_filter
+
+    reach = size // 2
+    around = slice(max(rows.start - reach, 0), rows.stop + reach)
+    inside = slice(rows.start - around.start, rows.stop - around.start)
+    gaps = missing[around]
+    share = uniform_filter((~gaps).astype(values.dtype), size, mode="constant")[inside]
+    reached = left[rows] & (share > 0.5 / size**missing.ndim)
+    share = share[reached]
+    for channel in values:
+        for part in channel:
+            mean = uniform_filter(np.where(gaps, 0, part[around]), size, mode="constant")[inside]
+            part[rows][reached] = mean[reached] / share
+    left[rows] &= ~reached

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Floats
+from .._arrays import Floats, slabs
 from .._normal import phi
 from .._validate import Array
 
@@ -44,32 +44,60 @@ class _ClippedNormal(NamedTuple):
     variance: Array
 
 
-def find_clip_limits(y: NDArray[Any]) -> tuple[float, float]:
+def find_clip_limits(y: NDArray[Any], excluded: NDArray[np.bool_] | None = None) -> tuple[float, float]:
     """Find the values at which data were clipped.
 
     Parameters
     ----------
     y : ndarray
         Data; NaN marks missing entries.
+    excluded : ndarray of bool, optional
+        Entries that do not count. Its axes are the last ones of y.
 
     Returns
     -------
     low, high : float
         The limits; infinite where nothing was clipped.
     """
-    return _clip_limit(y, np.nanmin, -math.inf), _clip_limit(y, np.nanmax, math.inf)
+    return _clip_limit(y, excluded, np.min, -math.inf), _clip_limit(y, excluded, np.max, math.inf)
 
 
-def _clip_limit(y: NDArray[Any], extreme: Callable[[NDArray[Any]], Any], none: float) -> float:
+def _clip_limit(
+    y: NDArray[Any], excluded: NDArray[np.bool_] | None, extreme: Callable[[Any], Any], none: float
+) -> float:
     """Return the smallest or largest value if it is a clip limit, else `none`."""
-    value = extreme(y)
-    there = y == value
-    count = int(np.count_nonzero(there))
-    if not is_pile(count, 0, y.size):
+    ends = [extreme(part) for part in _counted(y, excluded) if part.size]
+    if not ends:
         return none
-    rest = y[~(there | np.isnan(y))]
-    next_to_it = int(np.count_nonzero(rest == extreme(rest))) if rest.size else 0
-    return float(value) if is_pile(count, next_to_it, y.size) else none
+    value = extreme(ends)
+    size = y.size if excluded is None else y.size // excluded.size * int(np.count_nonzero(~excluded))
+    count = sum(int(np.count_nonzero(part == value)) for part in _counted(y, excluded))
+    if not is_pile(count, 0, size):
+        return none
+    next_value, next_to_it = None, 0
+    for part in _counted(y, excluded):
+        rest = part[part != value]
+        end = extreme(rest) if rest.size else next_value
+        if end is None:
+            continue
+        best = end if next_value is None else extreme([end, next_value])
+        next_to_it = (next_to_it if best == next_value else 0) + int(np.count_nonzero(rest == best))
+        next_value = best
+    return float(value) if is_pile(count, next_to_it, size) else none
+
+
+def _counted(y: NDArray[Any], excluded: NDArray[np.bool_] | None) -> Iterator[NDArray[Any]]:
+    """Yield the entries of y that are known and not excluded, part by part."""
+    shape = y.shape if excluded is None else excluded.shape
+    if not y.size:
+        return
+    for channel in y.reshape(-1, *shape):
+        for rows in slabs(shape):
+            part = channel[rows]
+            known = ~np.isnan(part)
+            if excluded is not None:
+                known &= ~excluded[rows]
+            yield part[known]
 
 
 def is_pile(count: int, next_to_it: int, size: int) -> bool:
@@ -101,10 +129,11 @@ def share_left(means: Floats, level: float, limits: Sequence[float]) -> Floats:
     """
     lost = _lost_by_mean()
     left = np.ones_like(means)
-    for limit in limits:
-        cell = np.abs(means - limit)
-        cell *= lost.size / NEGLIGIBLE_DISTANCE / level
-        left -= lost.take(cell.astype(np.intp), mode="clip").astype(left.dtype)
+    for rows in slabs(means.shape):
+        for limit in limits:
+            cell = np.abs(means[rows] - limit)
+            cell *= lost.size / NEGLIGIBLE_DISTANCE / level
+            left[rows] -= lost.take(cell.astype(np.intp), mode="clip").astype(left.dtype)
     return left
 
 
