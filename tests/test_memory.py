@@ -59,10 +59,7 @@ def test_peak_memory_is_at_most_eight_times_the_input_and_100_megabytes(rng, mon
     y = {
         "whole": lambda: image(rng, (1000, 1000)),
         "8 bits": lambda: image(rng, (1400, 1300)),
-        # Not clipped: finding the noise of clipped pictures takes 208 MB.
-        "large 8 bits": lambda: np.tile(
-            np.rint(60 + image(rng, (1536, 1536), np.float64) / 2).astype(np.uint8), (2, 2)
-        ),
+        "large 8 bits": lambda: np.tile(image(rng, (1536, 1536)), (2, 2)),
         "double": lambda: image(rng, (1400, 1300), np.float64),
         "signal": lambda: (9 * np.sin(np.arange(1e6) / 90) + rng.normal(size=1_000_000)).astype(np.float32),
         "volume": lambda: volume(rng, 100),
