@@ -4,6 +4,7 @@ import pywt
 
 import oracles
 import scorethresh as st
+from scorethresh import _arrays
 from scorethresh.noise.clipping import find_clip_limits, near_clip_limits, share_left, unclip
 
 
@@ -65,6 +66,25 @@ def test_limits_are_shared_by_many_entries(rng):
     assert find_clip_limits(np.r_[np.zeros(3), np.arange(1.0, 9.0)]) == (-np.inf, np.inf)  # three are no pile
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_limits_are_found_in_slabs_and_beside_excluded_entries(rng, monkeypatch, dtype):
+    """Piles that fail or pass by their neighbours' numbers, in any order of the slabs."""
+    for low, next_to_it in ((900, 590), (900, 610)):
+        y = rng.integers(20, 230, (2, 1, 100, 200))
+        places = rng.permutation(y.size)
+        y.ravel()[places[:low]], y.ravel()[places[low : low + next_to_it]] = 3, 7
+        excluded = rng.random((100, 200)) < 0.3
+        y[:, :, ~excluded] = np.sort(y[:, :, ~excluded])
+        y[..., excluded] = 0
+        kept = y[..., ~excluded].ravel()
+        clipped = np.count_nonzero(kept == 3) > 1.5 * np.count_nonzero(kept == 7)
+        for slab in (1 << 18, 700):
+            monkeypatch.setattr(_arrays, "SLAB_ENTRIES", slab)
+            for data, left_out in ((y.astype(dtype), excluded), (kept.astype(dtype), None)):
+                assert find_clip_limits(data, left_out) == (3.0 if clipped else -np.inf, np.inf)
+    assert find_clip_limits(y.astype(dtype), np.ones((100, 200), bool)) == (-np.inf, np.inf)
+
+
 def test_limits_between_gaps(rng):
     y = np.maximum(rng.normal(size=2000), -1)
     y[::3] = np.nan
@@ -74,8 +94,9 @@ def test_limits_between_gaps(rng):
 
 
 @pytest.mark.parametrize("unit", [1e-10, 1.0, 1e10])
-def test_the_share_of_the_variance_that_is_left(unit):
+def test_the_share_of_the_variance_that_is_left(monkeypatch, unit):
     """By the means after clipping; the cells of the table are 1e-3 levels wide."""
+    monkeypatch.setattr(_arrays, "SLAB_ENTRIES", 7)
     x = np.arange(0.0, 12.1, 0.5)
     below, above = ([oracles.clipped_moments(t, 2, 0) for t in side] for side in (x, 12 - x))
     from_below = np.array([mean for mean, _ in below])

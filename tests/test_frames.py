@@ -8,7 +8,7 @@ import pywt
 from scipy.fft import dctn, idctn
 
 import oracles
-from scorethresh.frames import windows
+from scorethresh.frames import padding, windows
 from scorethresh.frames.dct import dct_matrix
 from scorethresh.frames.padding import fill_gaps, reflect_pad
 from scorethresh.frames.wavelets import Decimated, Undecimated, detail_bands
@@ -222,7 +222,9 @@ def test_noise_behind_a_wavelet_varies_by_reflection(name, level, n):
 
 @pytest.mark.parametrize("shape", [(40,), (17, 20), (6, 9, 8)])
 @pytest.mark.parametrize("share", [0.5, 0.97])
-def test_gaps_are_filled_by_the_mean_of_the_smallest_box_that_holds_any(rng, shape, share):
+@pytest.mark.parametrize("slab", [1, 100, 1 << 18])
+def test_gaps_are_filled_by_the_mean_of_the_smallest_box_that_holds_any(rng, monkeypatch, shape, share, slab):
+    monkeypatch.setattr(padding, "SLAB_ENTRIES", slab)
     values, missing = rng.normal(size=(2, 2, *shape)), rng.random(shape) < share
     missing.flat[0] = False
     filled = fill_gaps(values, missing)
