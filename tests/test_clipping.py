@@ -85,6 +85,14 @@ def test_limits_are_found_in_slabs_and_beside_excluded_entries(rng, monkeypatch,
     assert find_clip_limits(y.astype(dtype), np.ones((100, 200), bool)) == (-np.inf, np.inf)
 
 
+def test_the_value_next_to_a_limit_is_that_of_all_slabs(monkeypatch):
+    monkeypatch.setattr(_arrays, "SLAB_ENTRIES", 100)
+    y = np.repeat([3.0, 9.0, 5.0, 8.0], [100, 100, 5, 95])
+    assert find_clip_limits(y)[0] == find_clip_limits(y[::-1])[0] == 3
+    y[205:280] = 5.0
+    assert find_clip_limits(y)[0] == find_clip_limits(y[::-1])[0] == -np.inf
+
+
 def test_limits_between_gaps(rng):
     y = np.maximum(rng.normal(size=2000), -1)
     y[::3] = np.nan

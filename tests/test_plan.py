@@ -253,6 +253,14 @@ def test_an_answer_with_fixed_decisions_is_linear(rng):
     np.testing.assert_allclose(two, 2 * one, atol=1e-12)
 
 
+def test_crops_are_spread_over_the_valid_part(rng, monkeypatch):
+    monkeypatch.setitem(crops.TILE_ENTRIES, 2, 100)
+    monkeypatch.setattr(crops, "crops_within", lambda shape, ends, scores: ends)
+    valid = np.zeros((1, 40, 60), bool)
+    valid[0, [7, 31], [50, 9]] = True
+    assert crops.crops_of(Batch(rng.normal(size=(1, 1, 40, 60)), valid)) == [(7, 32), (9, 51)]
+
+
 def test_crops_are_taken_where_the_data_vary_and_not_where_they_are_bright(rng):
     y = rng.normal(size=(256, 256))
     y[:64, :64] += 1000

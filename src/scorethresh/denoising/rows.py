@@ -124,7 +124,7 @@ def denoise_together(rows: Sequence[Row], options: PlanOptions, *, pooled: bool 
 
 def _in_parts(treat: Callable[[Sequence[Row]], list[Found]], rows: Sequence[Row], most: int) -> list[Found]:
     """Treat rows in threads, of at most so many entries at once."""
-    each = min(max(most // rows[0].values.size, 1), -(-len(rows) // cores()))
+    each = min(most // rows[0].values.size, -(-len(rows) // cores()))
     parts = [rows[k : k + each] for k in range(0, len(rows), each)]
     return [one for found in thread_map(treat, parts) for one in found]
 
