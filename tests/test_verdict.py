@@ -159,6 +159,25 @@ def test_saturated_stars_stay_among_dead_pixels(rng):
     assert not found[y == 1000].any()
 
 
+def test_values_that_repeat_by_chance_are_no_grains(rng):
+    """Whole numbers in the tail of counts."""
+    y = rng.poisson(2, (256, 256)).astype(float)
+    hot = np.zeros(y.shape, bool)
+    hot[5::20, 5::30] = True
+    y[hot] = 60.0
+    found = find_outliers(y, 2**0.5)
+    assert found[hot].all()
+    assert np.count_nonzero(found & ~hot) < 5
+
+
+def test_saturated_regions_stay_among_outliers(rng):
+    y = rng.normal(100, 5, (128, 128))
+    y[40:120:10, 10:120:20] = rng.uniform(180, 240, (8, 6))
+    for left in range(10, 90, 20):
+        y[8:12, left : left + 4] = 255.0
+    assert np.count_nonzero(find_outliers(y, 5.0)) == 48
+
+
 def test_missing_entries_stay_and_outliers_do_not(rng):
     y = 100 + rng.normal(0, 5, (96, 96))
     y[20:60:20, 20:90:7] = 250.0

@@ -133,6 +133,7 @@ def thread_map(function: Callable[[T], U], items: Iterable[T], limit: int | None
     finally:
         pending.clear()  # if the caller was interrupted while it waited
         errors.clear()
+        out.clear()  # what was cancelled waits in the queue of busy threads
 
 
 @functools.cache
